@@ -35,6 +35,7 @@ const PROXY: [&[&str]; 9] = [
         "coding",
         "embedded_admin",
         "instructions",
+        "ready",
         "transcript",
     ],
     &["gateway", "record"],

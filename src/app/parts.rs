@@ -176,9 +176,8 @@ fn fixed(config: &Config, snapshot: &Snapshot) -> anyhow::Result<Fixed> {
         tracing::warn!("{warning}");
     }
     // Parsed once: a look-up by a text parses its name for each request.
-    let names = |texts: &[String]| {
-        texts.iter().map(HeaderName::try_from).collect::<Result<Vec<_>, _>>()
-    };
+    let names =
+        |texts: &[String]| texts.iter().map(HeaderName::try_from).collect::<Result<Vec<_>, _>>();
     Ok(Fixed {
         alt_key_headers: names(&config.auth.alt_key_headers)?,
         session_headers: names(&config.session.headers)?,

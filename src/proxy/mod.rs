@@ -36,4 +36,5 @@ mod caller;
 mod coding;
 pub mod embedded_admin;
 pub mod instructions;
+mod ready;
 mod transcript;

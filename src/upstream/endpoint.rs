@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use http::HeaderValue;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::domain::format::WireFormat;
@@ -21,6 +22,8 @@ pub struct Endpoint {
     pub port: u16,
     /// As sent in `Host`: with the port unless it is the scheme's default.
     pub authority: String,
+    /// The same, as the header's value.
+    pub host_header: HeaderValue,
     /// `""` or `/prefix`, without trailing slash and without the path of a call.
     base: String,
     /// Whether calls follow the base as it is: see [`is_complete`].
@@ -103,7 +106,10 @@ impl Endpoint {
             format!("{}:{port}", authority.host())
         };
         let before_calls = Default::default();
-        let mut endpoint = Self { tls, host, port, authority, base, is_complete, before_calls };
+        let host_header = HeaderValue::try_from(authority.as_str());
+        let host_header = host_header.map_err(|_| EndpointError::NotAbsolute)?;
+        let mut endpoint =
+            Self { tls, host, port, authority, host_header, base, is_complete, before_calls };
         endpoint.before_calls = WireFormat::ALL.map(|format| endpoint.before_calls_of(format));
         Ok(endpoint)
     }

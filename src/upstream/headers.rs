@@ -18,6 +18,8 @@ use super::endpoint::Endpoint;
 use crate::domain::network;
 use crate::domain::provider::{Provider, ProviderType};
 
+const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const X_GOOG_API_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// The native format's version header, with the version of converted requests.
 const NATIVE_VERSION: (HeaderName, HeaderValue) =
@@ -270,14 +272,14 @@ fn credential(headers: &mut HeaderMap, provider: &Provider) -> pingora::Result<(
     if key.is_empty() {
         return Ok(());
     }
-    let (name, text) = match provider.kind {
-        ProviderType::Native => (HeaderName::from_static("x-api-key"), key.to_owned()),
+    let (name, value) = match provider.kind {
+        ProviderType::Native => (X_API_KEY, HeaderValue::from_str(key)),
         ProviderType::NativeAuth | ProviderType::Responses | ProviderType::Chat => {
-            (header::AUTHORIZATION, format!("Bearer {key}"))
+            (header::AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {key}")))
         }
-        ProviderType::AltCli => (HeaderName::from_static("x-goog-api-key"), key.to_owned()),
+        ProviderType::AltCli => (X_GOOG_API_KEY, HeaderValue::from_str(key)),
     };
-    let mut value = HeaderValue::from_str(&text).map_err(|_| invalid("the provider's key"))?;
+    let mut value = value.map_err(|_| invalid("the provider's key"))?;
     value.set_sensitive(true);
     headers.insert(name, value);
     Ok(())
@@ -292,8 +294,7 @@ fn address(
     let authority = parts.endpoint.authority.as_str();
     if !parts.http2 {
         head.version = http::Version::HTTP_11;
-        let host = HeaderValue::from_str(authority);
-        headers.insert(header::HOST, host.map_err(|_| invalid("the upstream address"))?);
+        headers.insert(header::HOST, parts.endpoint.host_header.clone());
         return Ok(());
     }
     let scheme = if parts.endpoint.tls { "https" } else { "http" };

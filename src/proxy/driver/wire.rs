@@ -6,9 +6,7 @@
 //!
 //! See docs/decisions/05-stale-connections.md.
 
-use std::future::Future;
 use std::pin::pin;
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
@@ -23,6 +21,7 @@ use super::client::{Client, Wait};
 use super::sending::{self, Sent};
 use crate::policy::failure::NetworkFailure;
 use crate::proxy::context::millis;
+use crate::proxy::ready;
 use crate::proxy::upstream::failure::Failure;
 use crate::proxy::upstream::timing::Bound;
 use crate::upstream::{Link, Upstreams};
@@ -315,7 +314,9 @@ impl Wire {
         let mut joined: Option<BytesMut> = None;
         let mut len = first.len();
         while len < JOIN_MAX && !self.is_done() {
-            match ready_now(self.up.read_response_body()).await {
+            // A read that is not ready is dropped without loss: it takes bytes from the connection
+            // only when it completes.
+            match ready::now(self.up.read_response_body()).await {
                 Some(Ok(Some(next))) => {
                     len += next.len();
                     joined
@@ -364,15 +365,4 @@ async fn next_head(up: &mut HttpSession) -> Result<()> {
         HttpSession::H2(h2) if h2.response_header().is_some() => Ok(()),
         up => up.read_response_header().await,
     }
-}
-
-/// The future's result if it is ready. A body read that is not ready is dropped without loss: it
-/// takes bytes from the connection only when it completes.
-async fn ready_now<T>(work: impl Future<Output = T>) -> Option<T> {
-    let mut work = pin!(work);
-    std::future::poll_fn(|cx| match work.as_mut().poll(cx) {
-        Poll::Ready(done) => Poll::Ready(Some(done)),
-        Poll::Pending => Poll::Ready(None),
-    })
-    .await
 }

@@ -50,7 +50,7 @@ const COST: Names =
 /// Pingora's, when a value is not valid in a head.
 pub(in crate::proxy) fn add(headers: &mut HeaderMap, ctx: &RequestContext) -> pingora::Result<()> {
     match ctx.record.as_ref().and_then(|record| record.permit.as_ref()) {
-        Some(permit) => write(headers, ctx.format, permit.standing(), permit.time(ctx.now())),
+        Some(permit) => write(headers, ctx.format, permit.standing(), || permit.time(ctx.now())),
         None => Ok(()),
     }
 }
@@ -59,16 +59,16 @@ fn write(
     headers: &mut HeaderMap,
     format: WireFormat,
     standing: &Standing,
-    now: Timestamp,
+    now: impl Fn() -> Timestamp,
 ) -> pingora::Result<()> {
     if let Some(RequestsLeft { limit, remaining, reset_at }) = standing.requests {
         let values = [number(limit)?, number(remaining)?];
-        insert(headers, requests_names(format), values, reset(format, Some(reset_at), now))?;
+        insert(headers, requests_names(format), values, reset(format, Some(reset_at), &now))?;
     }
     if let Some(MoneyLeft { limit, remaining, reset_at, .. }) = standing.money {
         let remaining = remaining.max(NanoUsd::ZERO);
         let values = [value(&limit.to_string())?, value(&remaining.to_string())?];
-        insert(headers, COST, values, reset(format, reset_at, now))?;
+        insert(headers, COST, values, reset(format, reset_at, &now))?;
     }
     Ok(())
 }
@@ -88,7 +88,7 @@ pub(in crate::proxy) fn of_refusal(
         (denied.limit.to_decimal() - denied.current.to_decimal()).max(rust_decimal::Decimal::ZERO);
     let mut headers =
         vec![(limit, denied.limit.to_string()), (remaining, left.normalize().to_string())];
-    headers.extend(reset(ctx.format, denied.reset_at, denied.at).map(|at| (resets, at)));
+    headers.extend(reset(ctx.format, denied.reset_at, || denied.at).map(|at| (resets, at)));
     headers
 }
 
@@ -112,11 +112,11 @@ fn requests_names(format: WireFormat) -> Names {
 }
 
 /// RFC 3339 for the native format, a duration (`6m0s`) for the others. `now`: by the clock of `at`.
-fn reset(format: WireFormat, at: Option<Timestamp>, now: Timestamp) -> Option<String> {
+fn reset(format: WireFormat, at: Option<Timestamp>, now: impl Fn() -> Timestamp) -> Option<String> {
     let at = at?;
     match format {
         WireFormat::Native => Some(at.to_iso()),
-        _ => Some(duration(at.since(now))),
+        _ => Some(duration(at.since(now()))),
     }
 }
 

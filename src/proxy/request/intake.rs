@@ -151,9 +151,12 @@ fn look(
     features.extend(features_of_head(session));
     let stream = route.stream_in_path.or(peek.stream).unwrap_or(false);
     let headers = &session.req_header().headers;
-    let header = ctx.gateway.fixed.session_headers.iter().find_map(|name| {
-        headers.get(name)?.to_str().ok().filter(|v| !v.trim().is_empty())
-    });
+    let header = ctx
+        .gateway
+        .fixed
+        .session_headers
+        .iter()
+        .find_map(|name| headers.get(name)?.to_str().ok().filter(|v| !v.trim().is_empty()));
     let hints = SessionHints {
         header,
         metadata_user_id: peek.metadata_user_id.as_deref(),

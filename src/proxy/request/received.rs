@@ -11,6 +11,7 @@ use pingora::{Error, ErrorType};
 use crate::config::Live;
 use crate::proxy::body_budget::{BodyReservation, BudgetExceeded};
 use crate::proxy::coding::{self, Coding, CodingError};
+use crate::proxy::ready;
 use crate::proxy::reply::refusal::Refusal;
 
 /// A complete body, in the pieces in which it arrived, and its part of the budget.
@@ -52,9 +53,9 @@ pub(in crate::proxy) async fn read(
     let reading = pieces(session, reservation, live, limit);
     match live.request_read_timeout_ms {
         0 => reading.await,
-        ms => pingora::time::timeout(Duration::from_millis(ms), reading)
+        ms => ready::within(Duration::from_millis(ms), reading)
             .await
-            .unwrap_or_else(|_| Err(Refusal::BodyTimedOut { ms: Some(ms) }.into())),
+            .unwrap_or_else(|| Err(Refusal::BodyTimedOut { ms: Some(ms) }.into())),
     }
 }
 

@@ -20,7 +20,6 @@ use pingora::protocols::Digest;
 use pingora::protocols::http::v2::server::H2Options;
 use pingora::proxy::{FailToProxy, HttpProxy, ProxyHttp, Session};
 use pingora::server::configuration::ServerConf;
-use pingora::time::timeout;
 use pingora::upstreams::peer::HttpPeer;
 use pingora::{Error, ErrorSource, ErrorType, Result};
 
@@ -33,6 +32,7 @@ use crate::proxy::exchange::Exchange;
 use crate::proxy::gateway::Gateway;
 use crate::proxy::local::{self, Arrived, count};
 use crate::proxy::pipeline;
+use crate::proxy::ready;
 use crate::proxy::reply::answer::{self, Answer};
 use crate::proxy::reply::client_head;
 use crate::proxy::reply::give_up::GiveUp;
@@ -396,9 +396,9 @@ pub(in crate::proxy) async fn bounded(
 ) -> Result<()> {
     let written = match ctx.live.reply_write_timeout_ms {
         0 => write.await,
-        ms => timeout(Duration::from_millis(ms), write).await.unwrap_or_else(|_| {
-            Error::e_explain(ErrorType::WriteTimedout, "writing to the client")
-        }),
+        ms => ready::within(Duration::from_millis(ms), write)
+            .await
+            .unwrap_or_else(|| Error::e_explain(ErrorType::WriteTimedout, "writing to the client")),
     };
     written.map_err(|e| e.into_down())
 }

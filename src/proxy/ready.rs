@@ -1,0 +1,28 @@
+//! Work that is often done at once: writes into an empty socket, bodies that came with their head.
+
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+/// The future's result if it is ready. Drops it otherwise, unless it is a reference.
+pub(in crate::proxy) async fn now<T>(work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    std::future::poll_fn(|cx| match work.as_mut().poll(cx) {
+        Poll::Ready(done) => Poll::Ready(Some(done)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}
+
+/// The future's result; `None` if it is not ready within this time. Pingora's time-out reads the
+/// clock when it is made, 240 instructions, so none is made for work that is ready.
+pub(in crate::proxy) async fn within<T>(
+    time: Duration,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let mut work = pin!(work);
+    match now(work.as_mut()).await {
+        Some(done) => Some(done),
+        None => pingora::time::timeout(time, work).await.ok(),
+    }
+}
