@@ -79,7 +79,7 @@ check_fuzz() {
 check_ui() { cd admin && npm run --silent check && npm run --silent test; }
 install_and_check() {
   scripts/setup.sh test
-  if part ui; then (once web-ui "" "admin tests/admin/openapi.json src/policy/select" check_ui); fi
+  if part ui; then (once web-ui "" "admin tests/admin/openapi.json crates/formats/src/policy/select" check_ui); fi
   if part lint; then scripts/supply-chain.sh; fi
 }
 
@@ -92,7 +92,7 @@ fi
 # Beside the compiler, which does not use both cores all the time.
 beside "installation, web UI and supply chain" install_and_check
 if part lint; then
-  beside "fuzz targets" in_idle_time once fuzz "" "tests/fuzz src" check_fuzz
+  beside "fuzz targets" in_idle_time once fuzz "" "tests/fuzz src crates" check_fuzz
   export RUSTC_WORKSPACE_WRAPPER=$PWD/scripts/check-crate.sh
 fi
 if part lint || part code || part ui; then

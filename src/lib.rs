@@ -5,35 +5,31 @@
 //! ```text
 //! main ─► cli ─► app              assembly
 //! proxy   admin   notify          front ends and notifier; they never import each other
-//! state   ledger   upstream   jobs   messages   mock   otlp   components that do I/O
+//! state   ledger   upstream   jobs   messages   otlp   components that do I/O
 //! crypto   limits                 keys and encryption; what counts against limits
 //! store   telemetry   config   http_client   adapters to the outside
 //! redis                           the server's address, its TLS, the prefix of names
 //! files                           how files are made: private, and safe against a power failure
-//! formats policy                  pure: no I/O; they never import each other
-//! domain                          types
+//! formats policy domain           another crate, crates/formats: pure, without I/O
 //! ```
 
 #![cfg_attr(not(test), deny(unreachable_pub, missing_docs))]
+
+pub use tollgate_formats::{domain, formats, policy};
 
 pub mod admin;
 pub mod app;
 pub mod cli;
 pub mod config;
 pub mod crypto;
-pub mod domain;
 pub mod files;
-pub mod formats;
 pub mod http_client;
 pub mod jobs;
 pub mod ledger;
 pub mod limits;
 pub mod messages;
-#[cfg(feature = "mock")]
-pub mod mock;
 pub mod notify;
 pub mod otlp;
-pub mod policy;
 pub mod proxy;
 pub mod redis;
 pub mod state;

@@ -34,7 +34,7 @@ impl Mock {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap().to_string();
         let (stop, stopped) = oneshot::channel::<()>();
-        tokio::spawn(tollgate::mock::serve(listener, async {
+        tokio::spawn(tollgate_mock::serve(listener, async {
             let _ = stopped.await;
         }));
         let client = Client::builder().no_proxy().timeout(Duration::from_secs(30)).build().unwrap();

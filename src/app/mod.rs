@@ -74,7 +74,7 @@ pub fn mock(addr: std::net::SocketAddr) -> anyhow::Result<()> {
             .await
             .with_context(|| format!("the address {addr} (--addr) cannot be bound"))?;
         tracing::info!(addr = %listener.local_addr()?, "the mock upstream listens");
-        crate::mock::serve(listener, async {
+        tollgate_mock::serve(listener, async {
             let _ = tokio::signal::ctrl_c().await;
         })
         .await?;

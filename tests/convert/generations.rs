@@ -20,7 +20,7 @@ async fn sent(from: WireFormat, model: &str, body: &Value) -> Sent {
     let options = RequestOptions::new(model, false);
     let done = convert::request(from, Native, body.to_string().as_bytes(), &options).unwrap();
     let request = ask(Native, false, done.body.clone());
-    let reply = tollgate::mock::router().oneshot(request).await.unwrap();
+    let reply = tollgate_mock::router().oneshot(request).await.unwrap();
     let status = reply.status();
     let said = axum::body::to_bytes(reply.into_body(), 1 << 20).await.unwrap();
     assert_eq!(status, StatusCode::OK, "{model}: {}", String::from_utf8_lossy(&said));

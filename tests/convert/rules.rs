@@ -34,7 +34,7 @@ fn the_documentation_shows_the_codes_rules() {
 #[test]
 fn every_rule_is_used_by_code() {
     let mut code = String::new();
-    let mut dirs = vec![root().join("src/formats")];
+    let mut dirs = vec![root().join("crates/formats/src/formats")];
     while let Some(dir) = dirs.pop() {
         for entry in fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();

@@ -37,7 +37,7 @@ pub fn ask_model(to: WireFormat, model: &str, stream: bool, body: Vec<u8>) -> Re
 
 #[tokio::test]
 async fn the_services_take_every_converted_request() {
-    let mock = tollgate::mock::router();
+    let mock = tollgate_mock::router();
     let mut faults = Vec::new();
     let mut count = 0;
     for source in sources().iter().filter(|source| source.kind == "request") {

@@ -21,7 +21,7 @@ pub fn taken(from: WireFormat, to: WireFormat, body: &Value) -> Value {
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (status, answer) = runtime.block_on(async {
-        let mock = tollgate::mock::router();
+        let mock = tollgate_mock::router();
         let reply = mock.oneshot(ask(to, false, done.body)).await.unwrap();
         let status = reply.status();
         (status, axum::body::to_bytes(reply.into_body(), 1 << 24).await.unwrap())

@@ -17,7 +17,7 @@ impl Upstream {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel::<()>();
         #[expect(clippy::disallowed_methods, reason = "the test's runtime outlives its mock")]
-        tokio::spawn(tollgate::mock::serve(listener, async {
+        tokio::spawn(tollgate_mock::serve(listener, async {
             let _ = stopped.await;
         }));
         Self { url, client: super::gateway::client(), _stop: stop }

@@ -61,7 +61,7 @@ impl Provider {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let fails = Arc::new(AtomicBool::new(false));
         let door = Door { name, delicate, fails: Arc::clone(&fails), visits: Arc::clone(visits) };
-        let app = tollgate::mock::router().layer(from_fn_with_state(door, count));
+        let app = tollgate_mock::router().layer(from_fn_with_state(door, count));
         tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
         Self { url, fails }
     }

@@ -85,7 +85,7 @@ describe("the file", () => {
 });
 
 test("every reason that the gateway's selection gives is known here, in the same words", () => {
-  const source = readFileSync("../src/policy/select/reasons.rs", "utf8");
+  const source = readFileSync("../crates/formats/src/policy/select/reasons.rs", "utf8");
   const reasons = [...source.matchAll(/^ {4}[A-Z_]+ = "([^"]+)";/gm)].map(([, text]) => text ?? "");
   expect(reasons.length).toBeGreaterThan(10);
   for (const text of reasons) {

@@ -1,0 +1,111 @@
+//! Maps a path to the format and operation of the real services.
+
+use tollgate_formats::domain::format::WireFormat;
+
+/// The requested operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Operation {
+    Generate,
+    CountTokens,
+    ListModels,
+    GetModel(String),
+}
+
+/// A parsed path. The format of `/v1/models` is a guess until the headers are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Route {
+    pub format: WireFormat,
+    pub operation: Operation,
+    /// The model, if the path contains it.
+    pub model: Option<String>,
+    /// Streaming, if the path decides it.
+    pub stream: Option<bool>,
+    /// `/v1internal`: the body is wrapped as `{model, request}`, the reply as `{response}`.
+    pub wrapped: bool,
+}
+
+impl Route {
+    const fn plain(format: WireFormat, operation: Operation) -> Self {
+        Self { format, operation, model: None, stream: None, wrapped: false }
+    }
+}
+
+/// The route of `path`, or `None` if the real services would answer 404.
+#[must_use]
+pub(super) fn parse(path: &str) -> Option<Route> {
+    use Operation::{CountTokens, Generate, GetModel, ListModels};
+    let route = match path {
+        "/v1/messages" => Route::plain(WireFormat::Native, Generate),
+        "/v1/messages/count_tokens" => Route::plain(WireFormat::Native, CountTokens),
+        "/v1/chat/completions" => Route::plain(WireFormat::Chat, Generate),
+        "/v1/responses" => Route::plain(WireFormat::Responses, Generate),
+        "/v1/models" => Route::plain(WireFormat::Chat, ListModels),
+        "/v1beta/models" => Route::plain(WireFormat::AltCli, ListModels),
+        _ => {
+            if let Some(verb) = path.strip_prefix("/v1internal:") {
+                return alt_verb(verb, None).map(|route| Route { wrapped: true, ..route });
+            }
+            let (beta, rest) = match path.strip_prefix("/v1beta/models/") {
+                Some(rest) => (true, rest),
+                None => (false, path.strip_prefix("/v1/models/")?),
+            };
+            if let Some((model, verb)) = rest.rsplit_once(':')
+                && let Some(route) = alt_verb(verb, Some(model))
+            {
+                return Some(route);
+            }
+            let format = if beta { WireFormat::AltCli } else { WireFormat::Chat };
+            (!rest.is_empty()).then(|| Route::plain(format, GetModel(rest.to_owned())))?
+        }
+    };
+    Some(route)
+}
+
+fn alt_verb(verb: &str, model: Option<&str>) -> Option<Route> {
+    let (operation, stream) = match verb {
+        "generateContent" => (Operation::Generate, Some(false)),
+        "streamGenerateContent" => (Operation::Generate, Some(true)),
+        "countTokens" => (Operation::CountTokens, None),
+        _ => return None,
+    };
+    Some(Route {
+        format: WireFormat::AltCli,
+        operation,
+        model: model.map(str::to_owned),
+        stream,
+        wrapped: false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_all_formats() {
+        let cases = [
+            ("/v1/messages", Some((WireFormat::Native, Operation::Generate, None))),
+            ("/v1/responses", Some((WireFormat::Responses, Operation::Generate, None))),
+            (
+                "/v1beta/models/m:countTokens",
+                Some((WireFormat::AltCli, Operation::CountTokens, Some("m"))),
+            ),
+            (
+                "/v1/models/m:streamGenerateContent",
+                Some((WireFormat::AltCli, Operation::Generate, Some("m"))),
+            ),
+            (
+                "/v1/models/a:b",
+                Some((WireFormat::Chat, Operation::GetModel("a:b".to_owned()), None)),
+            ),
+            ("/v1internal:generateContent", Some((WireFormat::AltCli, Operation::Generate, None))),
+            ("/v1/nothing", None),
+            ("/v1/models/", None),
+        ];
+        for (path, want) in cases {
+            let got = parse(path);
+            let got = got.as_ref().map(|r| (r.format, r.operation.clone(), r.model.as_deref()));
+            assert_eq!(got, want, "{path}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Requests that the real services refuse, with messages like theirs: credentials, methods, fields,
+//! pairs of calls and results.
+
+mod alt_cli;
+mod chat;
+mod models;
+mod names;
+mod native;
+mod native_messages;
+mod responses;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+use axum::http::Method;
+use http::request::Parts;
+use serde_json::Value;
+
+use super::ask::{self, Asked};
+use super::path::{Operation, Route};
+use super::wire::Fault;
+use tollgate_formats::domain::format::WireFormat;
+
+/// Credentials with this prefix are refused as invalid.
+const BAD_KEY: &str = "invalid";
+/// Models with this prefix do not exist.
+const NO_MODEL: &str = "no-such";
+
+/// A wrong method, and the websocket that the responses service may be asked for.
+pub(super) fn method(route: &Route, parts: &Parts) -> Result<(), Fault> {
+    let reading = matches!(route.operation, Operation::ListModels | Operation::GetModel(_));
+    let wanted = if reading { Method::GET } else { Method::POST };
+    if parts.method == wanted {
+        return Ok(());
+    }
+    if parts.headers.contains_key("upgrade") {
+        return Err(Fault::new(426, "Upgrade Required: this service has no websocket"));
+    }
+    Err(Fault::new(405, format!("Method {} is not allowed here", parts.method)))
+}
+
+/// The credential in the place of `format`; in any place if not `strict`.
+pub(super) fn credential(
+    format: WireFormat,
+    parts: &Parts,
+    query_key: Option<&str>,
+) -> Option<String> {
+    let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+    let bearer = header("authorization").and_then(|value| value.strip_prefix("Bearer "));
+    let found = match format {
+        WireFormat::Native => header("x-api-key").or(bearer),
+        WireFormat::Chat | WireFormat::Responses => bearer,
+        WireFormat::AltCli => header("x-goog-api-key").or(bearer).or(query_key),
+    };
+    found.filter(|key| !key.is_empty()).map(str::to_owned)
+}
+
+/// Refuses a missing or bad credential.
+pub(super) fn authenticated(format: WireFormat, key: Option<&str>) -> Result<(), Fault> {
+    let (missing, bad) = match format {
+        WireFormat::Native => ("x-api-key header is required", "invalid x-api-key"),
+        WireFormat::Chat | WireFormat::Responses => (
+            "You didn't provide an API key in the Authorization header (Authorization: Bearer \
+             YOUR_KEY).",
+            "Incorrect API key provided.",
+        ),
+        WireFormat::AltCli => (
+            "Request is missing required authentication credential.",
+            "API key not valid. Please pass a valid API key.",
+        ),
+    };
+    match key {
+        None => Err(Fault::new(401, missing)),
+        Some(key) if key.starts_with(BAD_KEY) => Err(Fault::new(401, bad)),
+        Some(_) => Ok(()),
+    }
+}
+
+/// A body that is no JSON.
+pub(super) fn bad_json(format: WireFormat, error: &serde_json::Error) -> Fault {
+    Fault::bad(match format {
+        WireFormat::Native => format!("The request body is not valid JSON: {error}"),
+        WireFormat::Chat | WireFormat::Responses => {
+            format!("We could not parse the JSON body of your request: {error}")
+        }
+        WireFormat::AltCli => format!("Invalid JSON payload received. {error}"),
+    })
+}
+
+/// A model that does not exist.
+pub(super) fn no_model(format: WireFormat, id: &str) -> Fault {
+    let fault = Fault::new(
+        404,
+        match format {
+            WireFormat::Native => format!("model: {id}"),
+            WireFormat::Chat | WireFormat::Responses => {
+                format!("The model `{id}` does not exist or you do not have access to it.")
+            }
+            WireFormat::AltCli => format!("models/{id} is not found for API version v1beta."),
+        },
+    );
+    if matches!(format, WireFormat::Chat | WireFormat::Responses) {
+        fault.param("model")
+    } else {
+        fault
+    }
+}
+
+/// Refuses what cannot be answered at all, and if `strict` everything that the service refuses.
+pub(super) fn request(
+    route: &Route,
+    parts: &Parts,
+    body: &Value,
+    asked: &Asked,
+    strict: bool,
+) -> Result<(), Fault> {
+    let format = route.format;
+    if !body.is_object() {
+        return Err(Fault::bad("The request body must be a JSON object"));
+    }
+    if asked.model.is_empty() {
+        return Err(missing(format, "model"));
+    }
+    if asked.model.starts_with(NO_MODEL) {
+        return Err(no_model(format, &asked.model));
+    }
+    let inner = if format == WireFormat::AltCli { ask::inner(route, body) } else { body };
+    let list = match format {
+        WireFormat::Native | WireFormat::Chat => "messages",
+        WireFormat::Responses => "input",
+        WireFormat::AltCli => "contents",
+    };
+    let text_will_do = format == WireFormat::Responses && inner[list].is_string();
+    if !text_will_do && inner[list].as_array().is_none_or(Vec::is_empty) {
+        return Err(missing(format, list));
+    }
+    if !strict {
+        return Ok(());
+    }
+    let counting = route.operation == Operation::CountTokens;
+    models::check(format, &asked.model, inner)?;
+    match format {
+        WireFormat::Native if !parts.headers.contains_key("anthropic-version") => {
+            Err(Fault::bad("anthropic-version: header is required"))
+        }
+        WireFormat::Native => native::check(body, counting),
+        WireFormat::Chat => chat::check(body),
+        WireFormat::Responses => responses::check(body),
+        WireFormat::AltCli if counting && inner["generateContentRequest"].is_object() => {
+            alt_cli::check(&inner["generateContentRequest"])
+        }
+        WireFormat::AltCli => alt_cli::check(inner),
+    }
+}
+
+/// A missing required field, in each service's terms.
+fn missing(format: WireFormat, field: &str) -> Fault {
+    match format {
+        WireFormat::Native => Fault::bad(format!("{field}: Field required")),
+        WireFormat::Chat | WireFormat::Responses => {
+            let fault = Fault::bad(format!("Missing required parameter: '{field}'."));
+            fault.param(field).code("missing_required_parameter")
+        }
+        WireFormat::AltCli => Fault::bad(format!("{field} is not specified")),
+    }
+}
