@@ -8,10 +8,8 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
 use super::in_process::InProcess;
-use super::in_use::InUse;
 use super::opening::Counted;
 use super::snapshot::{self, Started};
-use super::{check, journal, secrets};
 use crate::config::{Config, Live};
 use crate::domain::clock::{Clock, SystemClock};
 use crate::jobs::{JobParts, Jobs};
@@ -21,6 +19,8 @@ use crate::messages::{MessageQueue, Messages};
 use crate::otlp::{self, Exporters, Relay};
 use crate::proxy::gateway::{Fixed, Gateway, OtlpParts};
 use crate::proxy::instructions::Instructions;
+use crate::setup::in_use::InUse;
+use crate::setup::{journal, secrets, warnings};
 use crate::state::health::Health;
 use crate::state::{
     AdminToken, ClientVersions, Conditions, Events, FailedSessions, RejectedRequests, Snapshot,
@@ -171,7 +171,7 @@ fn jobs(config: &Config, store: &Store, gateway: &Gateway) -> Jobs {
 
 /// The settings that change only with a restart.
 fn fixed(config: &Config, snapshot: &Snapshot) -> anyhow::Result<Fixed> {
-    if let Some(warning) = check::without_instructions(config, snapshot) {
+    if let Some(warning) = warnings::without_instructions(config, snapshot) {
         tracing::warn!("{warning}");
     }
     Ok(Fixed {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 
 use super::parts::Parts;
-use super::secrets;
 use crate::config::{Config, Live};
 use crate::domain::clock::Clock;
+use crate::setup::secrets;
 use crate::state::{AdminToken, Conditions, State};
 use crate::telemetry::{LogHandle, Metrics};
 

@@ -10,8 +10,8 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use super::reloaded::{Reloaded, SECRET_REFUSED};
-use super::secrets;
 use crate::config::{self, Config, WatchedFile};
+use crate::setup::secrets;
 
 /// The setting that the data directory's file provides.
 const TOKEN: &str = "auth.admin_token";

@@ -28,11 +28,12 @@ use super::signals::Signals;
 use super::source::Source;
 use super::successor::Successor;
 use super::tasks::{self, Tasks};
-use super::{banner::Banner, certificates, connection_slots, doctor, listen, reload, snapshot};
+use super::{banner::Banner, connection_slots, listen, reload, snapshot};
 use crate::config::Config;
 use crate::proxy::accept::Connections;
 use crate::proxy::connections::too_many::{BeforeHandshake, Counted};
 use crate::proxy::service::{self, Service};
+use crate::setup::{certificates, validity};
 use crate::state::Phase;
 use crate::telemetry::{self, LogHandle};
 
@@ -47,7 +48,7 @@ const TLS_READ_BUFFER: usize = 17 << 10;
 /// Reads the certificates, and warns of those that have ended or end soon: they prevent no start.
 fn look_at_certificates(config: &Config) -> anyhow::Result<()> {
     certificates::usable(config)?;
-    for warning in doctor::certificates::warnings(config) {
+    for warning in validity::warnings(config) {
         tracing::warn!("{warning}");
     }
     Ok(())

@@ -8,11 +8,11 @@ use anyhow::Context as _;
 use tokio::sync::watch;
 
 use super::start::Started;
-use crate::app::database;
 use crate::app::drain::stopped;
 use crate::config::Config;
 use crate::domain::clock::Clock;
 use crate::limits::Counters;
+use crate::setup::database;
 use crate::state::{Conditions, State};
 use crate::store::{LateCosts, Store, StoreError};
 use crate::telemetry::Metrics;
