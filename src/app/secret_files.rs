@@ -76,7 +76,7 @@ fn take(file: &WatchedFile, current: &mut Config, parts: &Reloaded) -> bool {
         }
     };
     let is_same = if generated {
-        parts.admin_token.is(&secret)
+        parts.node.admin_token.is(&secret)
     } else {
         current.secret(setting) == Some(&secret)
     };

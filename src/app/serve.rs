@@ -74,7 +74,7 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     let listeners =
         io.block_on(open_listeners(&parts, io.handle(), &stop, (readiness, upgrade)))?;
     let tasks = tasks::start(&parts, io.handle(), &stop);
-    io.block_on(parts.counters.wait());
+    io.block_on(parts.node.counters.wait());
     let reloaded = Reloaded::of(&parts, log.clone());
     // The other signals are handled from here on; the proxy opens later, and only then reports that
     // it is ready.
@@ -84,8 +84,8 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     let (ended_sender, ended) = sync_channel(3);
     let (closed_sender, closed) = watch::channel(false);
     let drain = Drain {
-        running: parts.metrics.requests_live.clone(),
-        open: parts.metrics.connections.open.clone(),
+        running: parts.node.metrics.requests_live.clone(),
+        open: parts.node.metrics.connections.open.clone(),
         phase: phase.clone(),
         grace: Duration::from_secs(parts.config.shutdown.grace_s),
         closed,
@@ -144,7 +144,7 @@ fn log_waiting(upgrade: bool, config: &Config, log: &LogHandle) {
 fn log_cut(parts: &Parts) {
     parts.ledger.hand_on();
     tracing::warn!(
-        cut = parts.metrics.requests_live.get(),
+        cut = parts.node.metrics.requests_live.get(),
         left_in_journal = parts.ledger.stats().pending_records,
         "stopped at once: running requests were cut"
     );
@@ -216,7 +216,7 @@ async fn open_listeners(
     (readiness, upgrade): (Readiness, bool),
 ) -> anyhow::Result<Listeners> {
     let listener = listen::bind(parts.config.metrics.addr, "metrics", upgrade)?.into_std()?;
-    let router = telemetry::router(Arc::clone(&parts.metrics), readiness);
+    let router = telemetry::router(Arc::clone(&parts.node.metrics), readiness);
     let entry = connection_slots::of_metrics(parts)?;
     let serving = crate::admin::serve(listener, None, router, entry, stopped(stop.clone()));
     let metrics = io.spawn(async move {
@@ -330,11 +330,11 @@ fn finish(io: &Runtime, listeners: Listeners, tasks: Tasks, parts: &Parts) {
             let journal = parts.ledger.stats();
             // What is not in the ledger yet is missing if another node rebuilds the counters.
             if is_sent && journal.pending_records == 0 && journal.held_records == 0 {
-                parts.counters.end();
+                parts.node.counters.end();
             }
         }
         snapshot::at_stop(parts.saver(), tasks.saver).await;
-        parts.store.close().await;
+        parts.node.store.close().await;
     });
     let left = parts.ledger.stats().pending_records;
     tracing::info!(left_in_journal = left, "stopped");

@@ -113,7 +113,7 @@ pub fn operations() -> Vec<Operation> {
 }
 
 async fn list(call: Call, _: Nothing) -> Result<Vec<RuleRecord>, ApiError> {
-    Ok(call.ctx.state.peek().error_rules.all().iter().map(RuleRecord::new).collect())
+    Ok(call.ctx.node.state.peek().error_rules.all().iter().map(RuleRecord::new).collect())
 }
 
 /// A rule as it is before any field is put into it.
@@ -141,7 +141,7 @@ pub(in crate::admin) const fn blank(now: Timestamp) -> ErrorRule {
 async fn create(call: Call, body: RuleFields) -> Result<RuleRecord, ApiError> {
     let mut rule = blank(call.now);
     body.apply(&mut rule)?;
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     check(&mut tx, &rule).await?;
     rule.id = tx.insert_error_rule(&rule).await?;
     audit(&call, &mut tx, "error-rules.create", (None, Some(&rule))).await?;
@@ -150,7 +150,7 @@ async fn create(call: Call, body: RuleFields) -> Result<RuleRecord, ApiError> {
 }
 
 async fn update(call: Call, body: Edit<OfRule, RuleFields>) -> Result<RuleRecord, ApiError> {
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let before = found(&mut tx, &body.target).await?;
     let mut rule = before.clone();
     body.change.apply(&mut rule)?;
@@ -167,7 +167,7 @@ async fn update(call: Call, body: Edit<OfRule, RuleFields>) -> Result<RuleRecord
 }
 
 async fn delete(call: Call, body: OfRule) -> Result<(), ApiError> {
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let before = found(&mut tx, &body).await?;
     if before.builtin_code.is_some() {
         let gone = ErrorRule { deleted_at: Some(call.now), updated_at: call.now, ..before.clone() };
@@ -180,7 +180,7 @@ async fn delete(call: Call, body: OfRule) -> Result<(), ApiError> {
 }
 
 async fn list_removed(call: Call, _: Nothing) -> Result<Vec<RuleRecord>, ApiError> {
-    let all = call.ctx.store.begin().await?.error_rules().await?;
+    let all = call.ctx.node.store.begin().await?.error_rules().await?;
     let removed = all.iter().filter(|rule| rule.deleted_at.is_some());
     let shipped = removed.filter_map(|rule| builtin::as_shipped(rule, BUILTIN_RULES, call.now));
     Ok(shipped.map(|rule| RuleRecord::new(&rule)).collect())
@@ -188,7 +188,7 @@ async fn list_removed(call: Call, _: Nothing) -> Result<Vec<RuleRecord>, ApiErro
 
 async fn restore(call: Call, body: OfRule) -> Result<RuleRecord, ApiError> {
     let id = body.id.0;
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let stored = tx.error_rules().await?.into_iter().find(|rule| rule.id.0 == id);
     let shipped =
         stored.as_ref().and_then(|rule| builtin::as_shipped(rule, BUILTIN_RULES, call.now));
@@ -212,7 +212,7 @@ async fn test(call: Call, body: Trial) -> Result<RuleTrial, ApiError> {
         message: Some(&read.message),
         body: &[],
     };
-    let snapshot = call.ctx.state.snapshot();
+    let snapshot = call.ctx.node.state.snapshot();
     let matches: Vec<_> = snapshot.error_rules.matching(&seen).collect();
     let situation = Situation {
         now: call.now,

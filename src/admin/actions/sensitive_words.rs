@@ -81,7 +81,7 @@ pub fn operations() -> Vec<Operation> {
 }
 
 async fn list(call: Call, _: Nothing) -> Result<Vec<WordRecord>, ApiError> {
-    Ok(call.ctx.state.peek().words.all().iter().map(WordRecord::new).collect())
+    Ok(call.ctx.node.state.peek().words.all().iter().map(WordRecord::new).collect())
 }
 
 /// A word as it is before any field is put into it.
@@ -100,7 +100,7 @@ pub(in crate::admin) const fn blank(now: Timestamp) -> SensitiveWord {
 async fn create(call: Call, body: WordFields) -> Result<WordRecord, ApiError> {
     let mut word = blank(call.now);
     body.apply(&mut word);
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     check(&mut tx, &word).await?;
     word.id = tx.insert_word(&word).await?;
     let record = WordRecord::new(&word);
@@ -110,7 +110,7 @@ async fn create(call: Call, body: WordFields) -> Result<WordRecord, ApiError> {
 }
 
 async fn update(call: Call, body: Edit<OfWord, WordFields>) -> Result<WordRecord, ApiError> {
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let before = found(&mut tx, &body.target).await?;
     let mut word = before.clone();
     body.change.apply(&mut word);
@@ -132,7 +132,7 @@ async fn update(call: Call, body: Edit<OfWord, WordFields>) -> Result<WordRecord
 }
 
 async fn delete(call: Call, body: OfWord) -> Result<(), ApiError> {
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let before = found(&mut tx, &body).await?;
     tx.delete_word(before.id).await?;
     audit(&call, &mut tx, "sensitive-words.deleteSensitiveWordAction", (Some(&before), None))
@@ -141,12 +141,12 @@ async fn delete(call: Call, body: OfWord) -> Result<(), ApiError> {
 }
 
 async fn refresh(call: Call, _: Nothing) -> Result<WordStats, ApiError> {
-    call.ctx.state.publish().await.map_err(ApiError::internal)?;
+    call.ctx.node.state.publish().await.map_err(ApiError::internal)?;
     stats(call, Nothing {}).await
 }
 
 async fn stats(call: Call, _: Nothing) -> Result<WordStats, ApiError> {
-    Ok(WordStats::new(&call.ctx.state.snapshot()))
+    Ok(WordStats::new(&call.ctx.node.state.snapshot()))
 }
 
 impl WordFields {

@@ -66,7 +66,7 @@ pub fn operations() -> Vec<Operation> {
 async fn get_keys(call: Call, body: OfUser) -> Result<Vec<KeyRecord>, ApiError> {
     let user = UserId(body.user_id.0);
     call.who()?.must_own(user)?;
-    let snapshot = call.ctx.state.snapshot();
+    let snapshot = call.ctx.node.state.snapshot();
     if snapshot.user(user).is_none() {
         return Err(ApiError::missing("user", user.0));
     }

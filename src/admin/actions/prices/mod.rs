@@ -97,14 +97,14 @@ const fn yes() -> bool {
 }
 
 async fn get_prices(call: Call, _: Nothing) -> Result<Vec<PriceRecord>, ApiError> {
-    let snapshot = call.ctx.state.snapshot();
+    let snapshot = call.ctx.node.state.snapshot();
     let mut prices: Vec<_> = snapshot.prices.values().collect();
     prices.sort_by(|a, b| a.model.cmp(&b.model));
     Ok(prices.into_iter().map(|price| PriceRecord::new(price)).collect())
 }
 
 async fn has_prices(call: Call, _: Nothing) -> Result<bool, ApiError> {
-    Ok(!call.ctx.state.snapshot().prices.is_empty())
+    Ok(!call.ctx.node.state.snapshot().prices.is_empty())
 }
 
 async fn upload(call: Call, body: UploadPrices) -> Result<PriceUpload, ApiError> {
@@ -135,7 +135,7 @@ async fn upsert(call: Call, body: SetPrice) -> Result<PriceRecord, ApiError> {
     };
     let read = table::read(&model, body.price_data.0.into(), taking);
     let price = read.map_err(|fault| fault.refusal().field("priceData"))?;
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let before = table::known(&mut tx).await?.remove(&model);
     if let Some(before) = &before
         && *before == (Price { updated_at: before.updated_at, ..price.clone() })
@@ -158,7 +158,7 @@ async fn upsert(call: Call, body: SetPrice) -> Result<PriceRecord, ApiError> {
 
 async fn delete(call: Call, body: OfModel) -> Result<(), ApiError> {
     let model = body.model_name.0;
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let before = table::known(&mut tx).await?.remove(&model);
     let before = before.ok_or_else(|| ApiError::missing("price", model.clone()))?;
     tx.delete_price(&model).await?;

@@ -35,7 +35,7 @@ pub fn operations() -> Vec<Operation> {
 
 async fn get_users(call: Call, _: Nothing) -> Result<Vec<UserRecord>, ApiError> {
     let ctx = &*call.ctx;
-    let snapshot = ctx.state.snapshot();
+    let snapshot = ctx.node.state.snapshot();
     let mut keys: Vec<_> = snapshot.callers().map(|caller| &caller.key).collect();
     keys.sort_by_key(|key| (key.user_id, key.id));
     let used = LastUses::read(ctx, None).await?;
