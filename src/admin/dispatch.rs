@@ -71,7 +71,7 @@ fn refuse(
     path: &str,
     operation: Option<&Operation>,
 ) -> Response<Body> {
-    let writes = operation.is_some_and(Operation::writes);
+    let writes = operation.is_some_and(|operation| operation.effect.writes());
     let (refusal, is_known) = refusal.located(&ctx.node.conditions, ctx.node.clock.now(), writes);
     let Some(reason) = refusal.internal_reason() else { return refusal.into_response() };
     let request_id = RequestId::new().to_string();
@@ -81,7 +81,7 @@ fn refuse(
     } else {
         tracing::error!(%request_id, path, reason, "an administration request failed");
     }
-    let code = operation.map_or(Code::OPERATION_FAILED, Operation::failure);
+    let code = operation.map_or(Code::OPERATION_FAILED, |operation| operation.effect.failure());
     refusal.coded(code).with("requestId", request_id.into()).into_response()
 }
 

@@ -42,6 +42,7 @@ pub fn operations() -> Vec<Operation> {
             Permission::Admin,
             get_configuration,
         )
+        .reads()
         .doc("The whole configuration as one document, keys as hashes."),
         Operation::action(
             "actions/configuration/applyConfiguration",

@@ -85,20 +85,25 @@ pub struct Trial {
 pub fn operations() -> Vec<Operation> {
     let operations = [
         Operation::action("ui/error-rules/list", Permission::Admin, list)
+            .reads()
             .doc("All error rules, in the order in which they are asked."),
         Operation::action("ui/error-rules/create", Permission::Admin, create)
+            .creates()
             .doc("Adds a rule.")
             .errors(&[Code::DUPLICATE_RULE]),
         Operation::action("ui/error-rules/update", Permission::Admin, update)
+            .updates()
             .doc("Changes what is sent and leaves the rest.")
             .errors(&[Code::NOT_FOUND, Code::DUPLICATE_RULE]),
         Operation::action("ui/error-rules/delete", Permission::Admin, delete)
+            .deletes()
             .doc(
                 "Removes a rule. One of the program's own does not come back with an upgrade, but \
                   can be restored.",
             )
             .errors(&[Code::NOT_FOUND]),
         Operation::action("ui/error-rules/listRemoved", Permission::Admin, list_removed)
+            .reads()
             .doc("The program's own rules that were removed and can be restored."),
         Operation::action("ui/error-rules/restore", Permission::Admin, restore)
             .doc(
@@ -107,6 +112,7 @@ pub fn operations() -> Vec<Operation> {
             )
             .errors(&[Code::NOT_FOUND, Code::DUPLICATE_RULE]),
         Operation::action("ui/error-rules/test", Permission::Admin, test)
+            .reads()
             .doc("Returns how the current rules treat an upstream's error."),
     ];
     operations.into_iter().map(Operation::unpublished).collect()

@@ -104,6 +104,7 @@ pub fn operations() -> Vec<Operation> {
             Permission::Admin,
             get_rejected_requests,
         )
+        .reads()
         .doc(
             "Requests to the node that answers that failed authentication, the latest first: \
               equal ones share an entry. They are kept in memory, and not in the usage log.",

@@ -37,8 +37,10 @@ pub fn operations() -> Vec<Operation> {
     let any = Permission::Any;
     vec![
         Operation::action("actions/my-usage/getMyUsageMetadata", any, metadata)
+            .reads()
             .doc("The key that asks, and its user."),
         Operation::action("actions/my-usage/getMyQuota", any, quota)
+            .reads()
             .doc("What the key and its user have used of each of their limits."),
         Operation::action("actions/my-usage/getMyTodayStats", any, today)
             .report()
@@ -50,6 +52,7 @@ pub fn operations() -> Vec<Operation> {
             .report()
             .doc("What the key was used for in some time, or ever, by model too."),
         Operation::action("actions/my-usage/getMyAvailableModels", any, available_models)
+            .reads()
             .doc("The models that the key can reach, sorted: those of `/v1/models`."),
     ]
 }

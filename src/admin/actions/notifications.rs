@@ -73,12 +73,14 @@ pub fn operations() -> Vec<Operation> {
             Permission::Admin,
             get_settings,
         )
+        .reads()
         .doc("Which notifications are sent where."),
         Operation::action(
             "actions/notifications/updateNotificationSettingsAction",
             Permission::Admin,
             update_settings,
         )
+        .updates()
         .doc("Changes what is sent, and returns the current settings.")
         .errors(&[Code::OPERATION_FAILED]),
         Operation::action(
@@ -86,6 +88,7 @@ pub fn operations() -> Vec<Operation> {
             Permission::Admin,
             test_webhook,
         )
+        .reads()
         .doc("Sends a test message to a webhook, signed as all are.")
         .errors(&[Code::OPERATION_FAILED]),
     ]

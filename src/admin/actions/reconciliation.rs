@@ -78,20 +78,24 @@ pub struct ReconcileQuery {
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/reconciliation/getReconciliation", Permission::Admin, compare)
+            .reads()
             .doc(
                 "Vendors' invoices beside the ledger, by UTC day, provider and model, with the \
                  likeliest cause of each difference. Asks the vendors' report APIs.",
             )
             .max_body(2 * MAX_FILE),
         Operation::action("actions/reconciliation/getInvoiceSources", Permission::Admin, sources)
+            .reads()
             .doc("Where providers' invoices are read from, keys masked."),
         Operation::action("actions/reconciliation/saveInvoiceSource", Permission::Admin, save)
+            .updates()
             .doc(
                 "Adds the source of a provider's invoice, or changes what is sent. Where `url` \
                  gets another origin, `adminKey` must be sent again: else `REQUIRED_FIELD`.",
             )
             .errors(&[Code::NOT_FOUND, Code::OPERATION_FAILED]),
         Operation::action("actions/reconciliation/removeInvoiceSource", Permission::Admin, remove)
+            .deletes()
             .doc("Removes the source of a provider's invoice, and its stored key.")
             .errors(&[Code::NOT_FOUND]),
     ]

@@ -51,12 +51,14 @@ pub struct WordFields {
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/sensitive-words/listSensitiveWords", Permission::Admin, list)
+            .reads()
             .doc("All sensitive words, the oldest first."),
         Operation::action(
             "actions/sensitive-words/createSensitiveWordAction",
             Permission::Admin,
             create,
         )
+        .creates()
         .doc("Adds a word; requests with a text that holds it are refused from now on.")
         .errors(&[Code::DUPLICATE_WORD]),
         Operation::action(
@@ -64,6 +66,7 @@ pub fn operations() -> Vec<Operation> {
             Permission::Admin,
             update,
         )
+        .updates()
         .doc("Changes what is sent and leaves the rest.")
         .errors(&[Code::NOT_FOUND, Code::DUPLICATE_WORD]),
         Operation::action(
@@ -71,11 +74,13 @@ pub fn operations() -> Vec<Operation> {
             Permission::Admin,
             delete,
         )
+        .deletes()
         .doc("Removes a word.")
         .errors(&[Code::NOT_FOUND]),
         Operation::action("actions/sensitive-words/refreshCacheAction", Permission::Admin, refresh)
             .doc("Reads the words from the database again. Changes made here need no refresh."),
         Operation::action("actions/sensitive-words/getCacheStats", Permission::Admin, stats)
+            .reads()
             .doc("What the data plane of this node looks for, and since when."),
     ]
 }

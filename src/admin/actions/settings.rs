@@ -42,8 +42,10 @@ pub struct SettingsFields {
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/system-config/fetchSystemSettings", Permission::Admin, fetch)
+            .reads()
             .doc("The system settings."),
         Operation::action("actions/system-config/saveSystemSettings", Permission::Admin, save)
+            .updates()
             .doc("Changes what is sent, and returns the current settings."),
         Operation::action("actions/system-config/runCleanup", Permission::Admin, run_cleanup)
             .doc(
@@ -56,6 +58,7 @@ pub fn operations() -> Vec<Operation> {
             Permission::Admin,
             cleanup_status,
         )
+        .reads()
         .doc("The progress or the result of cleaning up the request log."),
     ]
 }

@@ -13,9 +13,11 @@ use crate::domain::ids::{KeyId, ProviderId, UserId};
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/keys/getKeyLimitUsage", Permission::Own, of_key)
+            .reads()
             .doc("What a key has used of each of its limits.")
             .errors(&[Code::NOT_FOUND]),
         Operation::action("actions/users/getUserLimitUsage", Permission::Own, of_user)
+            .reads()
             .doc("What a user has used of their limits, with all keys together.")
             .errors(&[Code::NOT_FOUND]),
         Operation::action(
@@ -23,6 +25,7 @@ pub fn operations() -> Vec<Operation> {
             Permission::Admin,
             of_provider,
         )
+        .reads()
         .doc("What was spent at a provider, against its limits.")
         .errors(&[Code::NOT_FOUND]),
     ]

@@ -63,8 +63,10 @@ pub struct SetPrice {
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/model-prices/getModelPrices", Permission::Admin, get_prices)
+            .reads()
             .doc("The whole price table."),
         Operation::action("actions/model-prices/uploadPriceTable", Permission::Admin, upload)
+            .creates()
             .doc("Adds and updates prices; a bad entry fails alone and is named.")
             .max_body(2 * MAX_TABLE),
         Operation::action("actions/model-prices/syncLiteLLMPrices", Permission::Admin, sync::now)
@@ -74,10 +76,12 @@ pub fn operations() -> Vec<Operation> {
             )
             .errors(&[Code::OPERATION_FAILED, Code::INVALID_FORMAT]),
         Operation::action("actions/model-prices/getPriceSync", Permission::Admin, sync::last)
+            .reads()
             .doc("When the price list was last fetched by itself, and what that changed."),
         Operation::action("actions/model-prices/upsertModelPrice", Permission::Admin, upsert)
             .doc("Sets one model's price by hand."),
         Operation::action("actions/model-prices/deleteModelPrice", Permission::Admin, delete)
+            .deletes()
             .doc("Removes one model's price; requests for it are unpriced from now on.")
             .errors(&[Code::NOT_FOUND]),
         Operation::action(
@@ -85,8 +89,10 @@ pub fn operations() -> Vec<Operation> {
             Permission::Admin,
             models::available,
         )
+        .reads()
         .doc("Model names to choose from for providers of a type."),
         Operation::action("actions/model-prices/hasPriceTable", Permission::Open, has_prices)
+            .reads()
             .doc("Whether there is any price.")
             .max_body(OPEN_BODY),
     ]

@@ -21,6 +21,7 @@ pub fn operations() -> Vec<Operation> {
             Permission::Admin,
             get_providers_health_status,
         )
+        .reads()
         .doc(
             "How every provider does: its circuit, its last error, and how often attempts failed \
               in the last five minutes.",

@@ -42,11 +42,14 @@ pub fn operations() -> Vec<Operation> {
 fn records() -> Vec<Operation> {
     vec![
         Operation::action("actions/providers/getProviders", Permission::Admin, get_providers)
+            .reads()
             .doc("All providers, their credentials masked."),
         Operation::action("actions/providers/addProvider", Permission::Admin, add_provider)
+            .creates()
             .doc("Adds an upstream provider.")
             .errors(&[Code::OPERATION_FAILED]),
         Operation::action("actions/providers/editProvider", Permission::Admin, edit_provider)
+            .updates()
             .doc(
                 "Changes what is sent and leaves the rest, the credential too. Another `url`, \
                  `provider_type` or `proxy_url`, or a `key`, closes the circuit and clears the \
@@ -57,12 +60,14 @@ fn records() -> Vec<Operation> {
             )
             .errors(&[Code::NOT_FOUND, Code::OPERATION_FAILED]),
         Operation::action("actions/providers/removeProvider", Permission::Admin, remove_provider)
+            .deletes()
             .doc(
                 "Removes a provider and its stored credential; requests that it is answering end \
                  properly.",
             )
             .errors(&[Code::NOT_FOUND]),
         Operation::action("actions/providers/testProvider", Permission::Admin, test::test_provider)
+            .reads()
             .doc(
                 "Sends one small real request to a provider, stored or not yet, and reports the \
                  result. Leaves an audit record.",
