@@ -7,18 +7,18 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tollgate::config::OnRedisLoss;
+use tollgate::domain::clock::{ManualClock, Timestamp};
+use tollgate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
+use tollgate::domain::limits::Limits;
+use tollgate::domain::money::NanoUsd;
+use tollgate::domain::secret::Secret;
+use tollgate::limits::{Admission, Counters, Ledger, Permit, SharedSettings, TimeSource};
+use tollgate::redis::Server;
+use tollgate::store::{LateCosts, SpendRow, SpendSeen, SpendTotal};
 
-use super::server::Redis;
 use super::{NOON, TIME_LIMIT, key, runtime, settings, user};
-use crate::config::OnRedisLoss;
-use crate::domain::clock::{ManualClock, Timestamp};
-use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
-use crate::domain::limits::Limits;
-use crate::domain::money::NanoUsd;
-use crate::domain::secret::Secret;
-use crate::limits::{Admission, Counters, Ledger, Permit, SharedSettings, TimeSource};
-use crate::redis::Server;
-use crate::store::{LateCosts, SpendRow, SpendSeen, SpendTotal};
+use crate::support::redis::Redis;
 
 /// How many operations may wait. Far fewer than a test sends.
 const MOST: usize = 20;

@@ -4,13 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tollgate::limits::MOST_WAITING;
+
 use super::overflow::{Node, Written};
 use super::restored::beaten;
-use super::server::Redis;
 use super::stoppable::soon;
 use super::wire::{calls, redis};
 use super::{NOON, runtime};
-use crate::limits::MOST_WAITING;
+use crate::support::redis::Redis;
 
 /// The lock holds for 3.2 s without renewal.
 const LEASE: Duration = Duration::from_millis(400);

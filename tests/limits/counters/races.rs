@@ -4,14 +4,14 @@ use std::sync::Barrier;
 use std::thread;
 
 use chrono_tz::Tz;
+use tollgate::domain::limits::Limits;
+use tollgate::domain::money::NanoUsd;
+use tollgate::limits::{CounterSettings, Denied, Permit};
+use tollgate::policy::reservation::Reservation;
 
 use super::{
     NOON, Place, TTL_MS, ask, counters, counters_with, key, provider, sessions, settings, user,
 };
-use crate::domain::limits::Limits;
-use crate::domain::money::NanoUsd;
-use crate::limits::{CounterSettings, Denied, Permit};
-use crate::policy::reservation::Reservation;
 
 super::on_each_place! {
     a_thousand_at_once_overshoot_the_last_dollar_by_one_grain_at_most,

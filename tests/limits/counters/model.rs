@@ -5,18 +5,18 @@ use proptest::prelude::{
     Just, ProptestConfig, Strategy, any, prop_assert_eq, prop_oneof, proptest,
 };
 use proptest::test_runner::TestCaseError;
+use tollgate::domain::clock::Timestamp;
+use tollgate::domain::ids::{ProviderId, UserId};
+use tollgate::domain::key::Key;
+use tollgate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
+use tollgate::domain::money::NanoUsd;
+use tollgate::domain::user::User;
+use tollgate::limits::Permit;
+use tollgate::limits::{HolderUsage, LimitType};
+use tollgate::policy::window::Window;
+use tollgate::store::{SpendRow, SpendSeen, SpendTotal};
 
-use super::super::{HolderUsage, LimitType};
 use super::{Place, TTL_MS, Tested, ask, counters_at, key, settings, user};
-use crate::domain::clock::Timestamp;
-use crate::domain::ids::{ProviderId, UserId};
-use crate::domain::key::Key;
-use crate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
-use crate::domain::money::NanoUsd;
-use crate::domain::user::User;
-use crate::limits::Permit;
-use crate::policy::window::Window;
-use crate::store::{SpendRow, SpendSeen, SpendTotal};
 
 pub(super) const ZONE: Tz = Tz::Europe__Berlin;
 const MINUTE: i64 = 60_000;

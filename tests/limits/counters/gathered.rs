@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use futures_util::future::{join_all, poll_immediate};
 use futures_util::{FutureExt as _, join, poll};
+use tollgate::domain::ids::UserId;
+use tollgate::domain::limits::Limits;
+use tollgate::domain::money::NanoUsd;
+use tollgate::limits::{MOST_WAITING, Permit};
 
 use super::overflow::Node;
-use super::server::Redis;
 use super::wire::{Who, admit, calls, limited, redis};
 use super::{NOON, TIME_LIMIT, runtime};
-use crate::domain::ids::UserId;
-use crate::domain::limits::Limits;
-use crate::domain::money::NanoUsd;
-use crate::limits::{MOST_WAITING, Permit};
+use crate::support::redis::Redis;
 
 fn node(server: &Redis) -> Node {
     Node::start_with(&server.url(), &Arc::default(), (TIME_LIMIT, MOST_WAITING))

@@ -1,11 +1,11 @@
 //! The thirteen checks and their order.
 
 use chrono_tz::Tz;
+use tollgate::domain::limits::Limits;
+use tollgate::domain::money::NanoUsd;
+use tollgate::limits::LimitType;
 
-use super::super::LimitType;
 use super::{NOON, Place, ask, counters, key, user};
-use crate::domain::limits::Limits;
-use crate::domain::money::NanoUsd;
 
 super::on_each_place! {
     of_any_two_limits_that_are_reached_the_earlier_one_is_reported,

@@ -3,21 +3,22 @@
 
 use std::sync::Arc;
 
+use tollgate::config::OnRedisLoss;
+use tollgate::domain::clock::{Clock as _, SystemClock};
+use tollgate::domain::ids::{RequestId, SessionId};
+use tollgate::domain::limits::Limits;
+use tollgate::domain::money::NanoUsd;
+use tollgate::domain::secret::Secret;
+use tollgate::limits::{
+    Admission, Counters, Ledger, MOST_WAITING, Refused, SharedSettings, TimeSource,
+};
+use tollgate::redis::Server;
+
 use super::overflow::{Node, Written};
-use super::server::Redis;
 use super::stoppable::{Rows, Stoppable, soon};
 use super::wire::{Who, admit, limited, redis};
 use super::{NOON, TIME_LIMIT, asks, key, runtime, settings, user};
-use crate::config::OnRedisLoss;
-use crate::domain::clock::{Clock as _, SystemClock};
-use crate::domain::ids::{RequestId, SessionId};
-use crate::domain::limits::Limits;
-use crate::domain::money::NanoUsd;
-use crate::domain::secret::Secret;
-use crate::limits::{
-    Admission, Counters, Ledger, MOST_WAITING, Refused, SharedSettings, TimeSource,
-};
-use crate::redis::Server;
+use crate::support::redis::Redis;
 
 fn node(server: &Redis) -> Node {
     Node::start_with(&server.url(), &Arc::default(), (TIME_LIMIT, MOST_WAITING))

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tollgate::config::OnRedisLoss;
+use tollgate::domain::clock::{ManualClock, Timestamp};
+use tollgate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
+use tollgate::domain::limits::Limits;
+use tollgate::domain::money::NanoUsd;
+use tollgate::domain::secret::Secret;
+use tollgate::limits::{
+    Admission, Counters, Keeper, Ledger, MOST_WAITING, Permit, Refused, SharedSettings, TimeSource,
+};
+use tollgate::redis::Server;
+use tollgate::store::{SpendRow, SpendSeen, SpendTotal};
 
 use super::wire::limited;
 use super::{NOON, TIME_LIMIT, asks, key, runtime, sessions, user};
-use crate::config::OnRedisLoss;
-use crate::domain::clock::{ManualClock, Timestamp};
-use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
-use crate::domain::limits::Limits;
-use crate::domain::money::NanoUsd;
-use crate::domain::secret::Secret;
-use crate::limits::{
-    Admission, Counters, Keeper, Ledger, MOST_WAITING, Permit, Refused, SharedSettings, TimeSource,
-};
-use crate::redis::Server;
-use crate::store::{SpendRow, SpendSeen, SpendTotal};
 
 pub(super) async fn soon(reached: impl AsyncFn() -> bool) {
     let waiting = async {

@@ -1,24 +1,26 @@
 //! The limits from the point of view of one caller.
 
 use chrono_tz::Tz;
+use tollgate::domain::clock::Timestamp;
+use tollgate::domain::ids::{KeyId, ProviderId, RequestId, SessionId};
+use tollgate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
+use tollgate::domain::money::NanoUsd;
+use tollgate::domain::provider::Provider;
+use tollgate::limits::{
+    Admission, Amount, Blocked, CounterSettings, Denied, Exceeds, Holder, LimitType, MoneyLeft,
+    MoneyUsage, RequestsLeft, Standing,
+};
+use tollgate::policy::reservation::Reservation;
+use tollgate::policy::select::SOON_MS;
+use tollgate::policy::window::Window;
 
 use super::{
     NOON, Place, TTL_MS, Tested, ask, counters, counters_with, key, provider, sessions, settings,
     user,
 };
-use crate::domain::clock::Timestamp;
-use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId};
-use crate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
-use crate::domain::money::NanoUsd;
-use crate::domain::provider::Provider;
-use crate::limits::sessions::MAX_IDLE;
-use crate::limits::{
-    Admission, Amount, Blocked, CounterSettings, Denied, Exceeds, Holder, LimitType, MoneyLeft,
-    MoneyUsage, RequestsLeft, Standing,
-};
-use crate::policy::reservation::Reservation;
-use crate::policy::select::SOON_MS;
-use crate::policy::window::Window;
+
+/// Ended sessions of one holder that are kept.
+const MAX_IDLE: usize = 4_096;
 
 super::on_each_place! {
     one_client_alone_is_refused_when_what_it_spent_reaches_the_limit_and_not_before,

@@ -7,13 +7,13 @@ macro_rules! on_each_place {
         mod own {
             $(#[test]
             fn $name() {
-                super::$name(crate::limits::tests::Place::Own);
+                super::$name(crate::limits::counters::Place::Own);
             })+
         }
         mod redis {
             $(#[test]
             fn $name() {
-                super::$name(crate::limits::tests::Place::Redis);
+                super::$name(crate::limits::counters::Place::Redis);
             })+
         }
     };
@@ -27,14 +27,9 @@ mod moved;
 mod order;
 mod overflow;
 mod packed;
-#[path = "../../../tests/support/ports.rs"]
-mod ports;
 mod races;
 mod rebuilt;
 mod restored;
-#[path = "../../../tests/support/redis.rs"]
-#[expect(dead_code, reason = "shared with the integration tests, which use all of it")]
-mod server;
 mod stoppable;
 mod wire;
 
@@ -46,28 +41,29 @@ use std::time::Duration;
 use chrono_tz::Tz;
 use futures_util::FutureExt as _;
 use tokio::runtime::Runtime;
-
-use super::{
+use tollgate::config::OnRedisLoss;
+use tollgate::domain::clock::{Clock as _, ManualClock, Timestamp};
+use tollgate::domain::feature_policy::FeaturePolicy;
+use tollgate::domain::format::WireFormat;
+use tollgate::domain::group::Groups;
+use tollgate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
+use tollgate::domain::key::{CacheTtl, Key, KeyHash};
+use tollgate::domain::limits::Limits;
+use tollgate::domain::money::NanoUsd;
+use tollgate::domain::provider::{
+    BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType,
+};
+use tollgate::domain::secret::Secret;
+use tollgate::domain::user::{Role, User};
+use tollgate::limits::{
     Admission, Asks, Blocked, CounterSettings, Counters, Denied, HolderUsage, Ledger, LiveSession,
     MOST_WAITING, Permit, Refused, SharedSettings, TimeSource,
 };
-use crate::config::OnRedisLoss;
-use crate::domain::clock::{Clock as _, ManualClock, Timestamp};
-use crate::domain::feature_policy::FeaturePolicy;
-use crate::domain::format::WireFormat;
-use crate::domain::group::Groups;
-use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
-use crate::domain::key::{CacheTtl, Key, KeyHash};
-use crate::domain::limits::Limits;
-use crate::domain::money::NanoUsd;
-use crate::domain::provider::{
-    BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType,
-};
-use crate::domain::secret::Secret;
-use crate::domain::user::{Role, User};
-use crate::policy::reservation::Reservation;
-use crate::redis::Server;
-use crate::store::SpendSeen;
+use tollgate::policy::reservation::Reservation;
+use tollgate::redis::Server;
+use tollgate::store::SpendSeen;
+
+use crate::support::redis::Redis;
 
 /// 2026-11-18T12:00:30Z, a Wednesday.
 const NOON: Timestamp = Timestamp(1_795_003_230_000);
@@ -104,7 +100,7 @@ fn runtime() -> &'static Runtime {
 
 /// One server for all tests of this process; each test has its own names in it.
 fn redis_url() -> String {
-    static SERVER: LazyLock<server::Redis> = LazyLock::new(server::Redis::start);
+    static SERVER: LazyLock<Redis> = LazyLock::new(Redis::start);
     SERVER.url()
 }
 

@@ -2,13 +2,13 @@
 //! requests, sessions that outlast their score.
 
 use chrono_tz::Tz;
+use tollgate::domain::ids::ProviderId;
+use tollgate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
+use tollgate::domain::money::NanoUsd;
+use tollgate::limits::{Blocked, LimitType};
+use tollgate::store::{SpendRow, SpendSeen, SpendTotal};
 
 use super::{NOON, Place, TTL_MS, ask, counters, key, provider, sessions, user};
-use crate::domain::ids::ProviderId;
-use crate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
-use crate::domain::money::NanoUsd;
-use crate::limits::{Blocked, LimitType};
-use crate::store::{SpendRow, SpendSeen, SpendTotal};
 
 super::on_each_place! {
     sums_beyond_the_doubles_are_exact_to_the_last_billionth_in_every_window,

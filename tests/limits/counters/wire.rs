@@ -4,15 +4,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tollgate::domain::clock::Timestamp;
+use tollgate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
+use tollgate::domain::limits::Limits;
+use tollgate::domain::money::NanoUsd;
+use tollgate::domain::provider::Provider;
+use tollgate::limits::{Admission, MOST_WAITING, Permit};
+
 use super::overflow::{Node, Written};
-use super::server::Redis;
 use super::{NOON, TIME_LIMIT, TTL_MS, key, provider, runtime, sessions, user};
-use crate::domain::clock::Timestamp;
-use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
-use crate::domain::limits::Limits;
-use crate::domain::money::NanoUsd;
-use crate::domain::provider::Provider;
-use crate::limits::{Admission, MOST_WAITING, Permit};
+use crate::support::redis::Redis;
 
 fn node(server: &Redis, ledger: &Arc<Written>) -> Node {
     Node::start_with(&server.url(), ledger, (TIME_LIMIT, MOST_WAITING))

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::server::Redis;
+use tollgate::domain::money::NanoUsd;
+
 use super::stoppable::soon;
 use super::stoppable::{Rows, Stoppable};
 use super::wire::redis;
 use super::{NOON, runtime};
-use crate::domain::money::NanoUsd;
+use crate::support::redis::Redis;
 
 fn save(server: &Redis) {
     let () = redis(server, &["SAVE"]);
