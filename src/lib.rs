@@ -3,9 +3,11 @@
 //! Layers, from the top (a module may use those below it; `tests/architecture.rs` checks it):
 //!
 //! ```text
-//! main ─► cli ─► app              assembly
-//! proxy   admin   notify          front ends and notifier; they never import each other
-//! state   ledger   upstream   jobs   messages   otlp   components that do I/O
+//! main ─► cli                     the command line
+//! app   commands                  assembly of a gateway; the commands beside it
+//! proxy   admin   notify   setup  front ends, notifier, what a start opens; none imports another
+//! jobs                            maintenance of the stored data
+//! state   ledger   upstream   messages   otlp   components that do I/O
 //! crypto   limits                 keys and encryption; what counts against limits
 //! store   telemetry   config   http_client   adapters to the outside
 //! redis                           the server's address, its TLS, the prefix of names
@@ -20,6 +22,7 @@ pub use tollgate_formats::{domain, formats, policy};
 pub mod admin;
 pub mod app;
 pub mod cli;
+pub mod commands;
 pub mod config;
 pub mod crypto;
 pub mod files;
@@ -32,6 +35,7 @@ pub mod notify;
 pub mod otlp;
 pub mod proxy;
 pub mod redis;
+mod setup;
 pub mod state;
 pub mod store;
 pub mod telemetry;

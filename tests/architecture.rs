@@ -12,16 +12,17 @@ use std::path::{Path, PathBuf};
 use source::{NamedPath, blank, paths, without_tests};
 
 /// The modules, from the bottom. A module may name modules of lower layers only.
-const LAYERS: [&[&str]; 10] = [
+const LAYERS: [&[&str]; 11] = [
     &["domain"],
     &["formats", "policy"],
     &["files"],
     &["redis"],
     &["store", "telemetry", "config", "http_client"],
     &["crypto", "limits"],
-    &["state", "ledger", "upstream", "jobs", "messages", "otlp"],
-    &["proxy", "admin", "notify"],
-    &["app"],
+    &["state", "ledger", "upstream", "messages", "otlp"],
+    &["jobs"],
+    &["proxy", "admin", "notify", "setup"],
+    &["app", "commands"],
     &["cli"],
 ];
 

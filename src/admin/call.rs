@@ -101,7 +101,7 @@ impl Call {
 /// The store failed: nothing is changed.
 pub async fn commit(ctx: &Context, tx: Tx) -> Result<(), ApiError> {
     tx.commit().await?;
-    let late = match tokio::time::timeout(PUBLISH_TIME, ctx.state.publish()).await {
+    let late = match tokio::time::timeout(PUBLISH_TIME, ctx.node.state.publish()).await {
         Ok(Ok(())) => return Ok(()),
         Ok(Err(fault)) => fault.to_string(),
         Err(_) => format!("not done within {} s", PUBLISH_TIME.as_secs()),

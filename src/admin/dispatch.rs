@@ -26,6 +26,7 @@ use super::table;
 use super::{body, security, ui};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::RequestId;
+use crate::formats::client_address::client_address;
 use crate::store::{ReportHolder, ReportSlot};
 
 /// How long a caller waits for an action. The action itself continues: stopping it half-way would
@@ -70,8 +71,8 @@ fn refuse(
     path: &str,
     operation: Option<&Operation>,
 ) -> Response<Body> {
-    let writes = operation.is_some_and(Operation::writes);
-    let (refusal, is_known) = refusal.located(&ctx.conditions, ctx.clock.now(), writes);
+    let writes = operation.is_some_and(|operation| operation.effect.writes());
+    let (refusal, is_known) = refusal.located(&ctx.node.conditions, ctx.node.clock.now(), writes);
     let Some(reason) = refusal.internal_reason() else { return refusal.into_response() };
     let request_id = RequestId::new().to_string();
     if is_known {
@@ -80,7 +81,7 @@ fn refuse(
     } else {
         tracing::error!(%request_id, path, reason, "an administration request failed");
     }
-    let code = operation.map_or(Code::OPERATION_FAILED, Operation::failure);
+    let code = operation.map_or(Code::OPERATION_FAILED, |operation| operation.effect.failure());
     refusal.coded(code).with("requestId", request_id.into()).into_response()
 }
 
@@ -103,9 +104,11 @@ async fn answer(
         return Err(refusal.header(header::ALLOW, HeaderValue::from_static(allow)));
     }
     let ctx = &surface.ctx;
-    let now = ctx.clock.now();
+    let now = ctx.node.clock.now();
     let peer = head.extensions.get::<ConnectInfo<SocketAddr>>();
-    let client = peer.map(|info| (ctx.client_address)(info.0.ip(), &head.headers));
+    let client = peer.map(|info| {
+        client_address(info.0.ip(), &head.headers, &ctx.node.live.load().trusted_proxies)
+    });
     let who = authenticate(ctx, operation, &head, client, now).await?;
     let ready = match operation.verb {
         Verb::Get => (operation.prepare)(&Map::new())?,
@@ -159,11 +162,11 @@ async fn slot(
         (None, Load::Report) => ReportHolder::Administrator(who.user_id()),
         (None, Load::Light) | (_, Load::Long) => return Ok(None),
     };
-    if let Some(slot) = ctx.store.report_slot(holder).await {
+    if let Some(slot) = ctx.node.store.report_slot(holder).await {
         return Ok(Some(slot));
     }
     // Reports that wait for the database are no fault of the caller.
-    Err(match ctx.conditions.database() {
+    Err(match ctx.node.conditions.database() {
         Some(fault) => ApiError::database(DatabaseTrouble::Busy, &fault.text),
         None => ApiError::because(Code::OPERATION_FAILED, Reason::ReportsBusy)
             .at(StatusCode::SERVICE_UNAVAILABLE)

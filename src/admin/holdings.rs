@@ -37,7 +37,7 @@ impl LastUses {
     /// The store failed.
     pub(super) async fn read(ctx: &Context, user: Option<UserId>) -> Result<Self, ApiError> {
         let (mut keys, mut users) = (HashMap::new(), HashMap::new());
-        for used in ctx.store.last_uses(user).await? {
+        for used in ctx.node.store.last_uses(user).await? {
             let Some(at) = used.at else { continue };
             keys.insert(used.key_id, at);
             let latest = users.entry(used.user_id).or_insert(at);
@@ -63,7 +63,7 @@ pub(super) async fn of_keys(
 ) -> HashMap<KeyId, TightestLimit> {
     let limited = keys.into_iter().filter(|key| key.limits.of_money());
     let asked = limited.map(|key| async move {
-        let tightest = TightestLimit::of(&ctx.counters.key_usage(&key, now).await);
+        let tightest = TightestLimit::of(&ctx.node.counters.key_usage(&key, now).await);
         Some((key.id, tightest?))
     });
     stream::iter(asked).buffer_unordered(AT_ONCE).filter_map(std::future::ready).collect().await
@@ -77,7 +77,7 @@ pub(super) async fn of_users(
 ) -> HashMap<UserId, TightestLimit> {
     let limited = users.into_iter().filter(|user| user.limits.of_money());
     let asked = limited.map(|user| async move {
-        let tightest = TightestLimit::of(&ctx.counters.user_usage(&user, now).await);
+        let tightest = TightestLimit::of(&ctx.node.counters.user_usage(&user, now).await);
         Some((user.id, tightest?))
     });
     stream::iter(asked).buffer_unordered(AT_ONCE).filter_map(std::future::ready).collect().await

@@ -79,6 +79,38 @@ pub enum Load {
     Long,
 }
 
+/// What an operation changes; the caller's own login does not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing.
+    Reads,
+    /// It adds something.
+    Creates,
+    /// It changes something.
+    Updates,
+    /// It removes something.
+    Deletes,
+    /// Another change, or several at once.
+    Acts,
+}
+
+impl Effect {
+    /// Whether it is to change something.
+    pub fn writes(self) -> bool {
+        self != Self::Reads
+    }
+
+    /// The code of an internal fault.
+    pub const fn failure(self) -> Code {
+        match self {
+            Self::Creates => Code::CREATE_FAILED,
+            Self::Updates => Code::UPDATE_FAILED,
+            Self::Deletes => Code::DELETE_FAILED,
+            Self::Reads | Self::Acts => Code::OPERATION_FAILED,
+        }
+    }
+}
+
 /// What goes back.
 pub enum ActionReply {
     /// A JSON text, and maybe a cookie.
@@ -124,6 +156,8 @@ pub struct Operation {
     pub result: fn(&mut SchemaGenerator) -> Option<Schema>,
     /// What it asks of the database.
     pub load: Load,
+    /// What it changes.
+    pub effect: Effect,
     /// Reads a body into its type, for the action to be run with it; else the refusal.
     pub prepare: Prepare,
 }
@@ -185,7 +219,7 @@ impl Operation {
             Ok(ActionReply::Json { body, cookie: None })
         };
         let this = Self::with(path, Permission::Open, schema_of::<T>, run);
-        Self { verb: Verb::Get, enveloped: false, ..this }
+        Self { verb: Verb::Get, enveloped: false, effect: Effect::Reads, ..this }
     }
 
     /// A GET whose answer is no JSON text but of the media type `media`, head and all; `T`
@@ -204,7 +238,8 @@ impl Operation {
             Ok(ActionReply::Whole(Box::new(action(call).await?)))
         };
         let this = Self::with(path, permission, schema_of::<T>, run);
-        Self { verb: Verb::Get, enveloped: false, media, load: Load::Long, ..this }
+        let (verb, load, effect) = (Verb::Get, Load::Long, Effect::Reads);
+        Self { verb, enveloped: false, media, load, effect, ..this }
     }
 
     /// The same with a POST, which has a body.
@@ -261,13 +296,34 @@ impl Operation {
             media,
             result,
             load: Load::Light,
+            effect: Effect::Acts,
             prepare,
         }
     }
 
-    /// Makes it a report.
+    /// Makes it a report, which reads many rows.
     pub fn report(self) -> Self {
-        Self { load: Load::Report, ..self }
+        Self { load: Load::Report, effect: Effect::Reads, ..self }
+    }
+
+    /// It changes nothing.
+    pub fn reads(self) -> Self {
+        Self { effect: Effect::Reads, ..self }
+    }
+
+    /// It adds something.
+    pub fn creates(self) -> Self {
+        Self { effect: Effect::Creates, ..self }
+    }
+
+    /// It changes something.
+    pub fn updates(self) -> Self {
+        Self { effect: Effect::Updates, ..self }
+    }
+
+    /// It removes something.
+    pub fn deletes(self) -> Self {
+        Self { effect: Effect::Deletes, ..self }
     }
 
     /// Gives it its line for the document.
@@ -288,27 +344,6 @@ impl Operation {
     /// Gives it another bound of its body, bytes.
     pub fn max_body(self, bytes: usize) -> Self {
         Self { max_body: bytes, ..self }
-    }
-
-    /// Whether it is to change something.
-    pub fn writes(&self) -> bool {
-        let reads = ["get", "list", "fetch", "has", "test", "whoami", "health", "log"];
-        let verb = self.path.rsplit('/').next().unwrap_or_default();
-        self.verb == Verb::Post && !reads.iter().any(|word| verb.starts_with(word))
-    }
-
-    /// The code of an internal fault, by what the operation was about to do.
-    pub fn failure(&self) -> Code {
-        let verb = self.path.rsplit('/').next().unwrap_or_default();
-        let starts = |words: &[&str]| words.iter().any(|word| verb.starts_with(word));
-        match () {
-            () if starts(&["add", "create", "upload"]) => Code::CREATE_FAILED,
-            () if starts(&["edit", "update", "toggle", "renew", "batch", "save"]) => {
-                Code::UPDATE_FAILED
-            }
-            () if starts(&["remove", "delete"]) => Code::DELETE_FAILED,
-            () => Code::OPERATION_FAILED,
-        }
     }
 }
 

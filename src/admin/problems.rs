@@ -25,11 +25,11 @@ const NAMED: usize = 10;
 
 /// All problems of this node, worst first.
 pub(super) fn all(ctx: &Context, journal: &JournalStats, now: Timestamp) -> Vec<Problem> {
-    let summary = ProviderSummary::of(&ctx.state.snapshot(), &ctx.health, now);
-    let shared = ctx.counters.shared_state().filter(|shared| !shared.up);
+    let summary = ProviderSummary::of(&ctx.node.state.snapshot(), &ctx.node.health, now);
+    let shared = ctx.node.counters.shared_state().filter(|shared| !shared.up);
     let counters = |closed: bool| {
         let shared = shared.filter(|shared| (shared.on_loss == OnRedisLoss::Closed) == closed)?;
-        Some(lost_counters(shared.on_loss, &ctx.counters.shared_fault()?))
+        Some(lost_counters(shared.on_loss, &ctx.node.counters.shared_fault()?))
     };
     let mut problems: Vec<Problem> = Vec::new();
     problems.extend(journal.full.then(|| full(journal)));
@@ -48,7 +48,7 @@ pub(super) fn all(ctx: &Context, journal: &JournalStats, now: Timestamp) -> Vec<
         .take(PROVIDERS)
         .partition(|(_, seen)| seen.state == ProviderState::Cooldown);
     problems.extend(broken.into_iter().map(|(provider, seen)| of_provider(provider, seen)));
-    let snapshot = ctx.state.snapshot();
+    let snapshot = ctx.node.state.snapshot();
     let left_out = snapshot.left_out.iter().zip(&snapshot.faults);
     let left_out = left_out.filter(|(provider, _)| provider.is_enabled).take(PROVIDERS);
     problems.extend(left_out.map(|(provider, fault)| without_credential(provider, fault)));
@@ -87,7 +87,7 @@ fn lost(journal: &JournalStats) -> Problem {
 }
 
 fn database(ctx: &Context, journal: &JournalStats) -> Option<Problem> {
-    let fault = ctx.conditions.database()?;
+    let fault = ctx.node.conditions.database()?;
     let message = format!("the database {}", fault.text);
     let params = json!({ "pendingRecords": journal.pending_records });
     Some(Problem {
@@ -161,7 +161,7 @@ fn switched_off(provider: &Provider) -> Option<Problem> {
 }
 
 fn reload(ctx: &Context) -> Option<Problem> {
-    let fault = ctx.conditions.reload()?;
+    let fault = ctx.node.conditions.reload()?;
     let message = format!(
         "the configuration file was refused, the old configuration stays in effect: {}",
         fault.text
@@ -175,7 +175,7 @@ fn reload(ctx: &Context) -> Option<Problem> {
 
 /// Models that nobody knows the price of: served they cost nothing, refused they serve nobody.
 fn unpriced(ctx: &Context) -> Option<Problem> {
-    let models = ctx.unpriced_models.still(&ctx.state.snapshot());
+    let models = ctx.node.unpriced_models.still(&ctx.node.state.snapshot());
     let since = models.iter().map(|one| one.since).min()?;
     let names: Vec<&str> = models.iter().take(NAMED).map(|one| &*one.model).collect();
     let served: u64 = models.iter().map(|one| one.served).sum();

@@ -9,12 +9,12 @@ use crate::telemetry::{IntCounter, IntGauge};
 
 /// For the proxy's listener.
 pub(super) fn of_proxy(parts: &Parts) -> Entry {
-    entry(parts, "proxy", parts.metrics.connections.open.clone(), |live| live.max_connections)
+    entry(parts, "proxy", parts.node.metrics.connections.open.clone(), |live| live.max_connections)
 }
 
 /// For the administration's listener.
 pub(super) fn of_admin(parts: &Parts) -> Entry {
-    entry(parts, "admin", parts.metrics.connections.admin_open.clone(), |live| {
+    entry(parts, "admin", parts.node.metrics.connections.admin_open.clone(), |live| {
         live.admin_max_connections
     })
 }
@@ -28,9 +28,9 @@ pub(super) fn of_metrics(parts: &Parts) -> anyhow::Result<Entry> {
         refused_total: counter("total")?,
         refused_address: counter("address")?,
     });
-    let live = Arc::clone(&parts.live);
+    let node = Arc::clone(&parts.node);
     Ok(Arc::new(move |address| {
-        let live = live.load();
+        let live = node.live.load();
         slots.enter(address, SlotBounds { total: 0, per_address: 0, exempt: &live.trusted_proxies })
     }))
 }
@@ -41,11 +41,11 @@ fn entry(
     open: IntGauge,
     bounds: fn(&Live) -> ConnectionBounds,
 ) -> Entry {
-    let (refused_total, refused_address) = parts.metrics.connections.refused(name);
+    let (refused_total, refused_address) = parts.node.metrics.connections.refused(name);
     let slots = ConnectionSlots::new(Listener { name, open, refused_total, refused_address });
-    let live = Arc::clone(&parts.live);
+    let node = Arc::clone(&parts.node);
     Arc::new(move |address| {
-        let live = live.load();
+        let live = node.live.load();
         let ConnectionBounds { total, per_address } = bounds(&live);
         slots.enter(address, SlotBounds { total, per_address, exempt: &live.trusted_proxies })
     })

@@ -10,11 +10,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use crate::domain::clock::Clock;
 use crate::domain::money::NanoUsd;
-use crate::limits::Counters;
-use crate::state::State;
-use crate::store::{LateCosts, SpendRow, Store};
+use crate::state::Node;
+use crate::store::{LateCosts, SpendRow};
 
 /// How often the configuration's version is compared, in memory: an import raises it. Until then a
 /// key that was just imported can spend what it has spent at the peer already.
@@ -60,10 +58,7 @@ impl Counted {
 /// Watches for imports.
 pub(super) struct Watch {
     pub counted: Arc<Counted>,
-    pub counters: Counters,
-    pub store: Store,
-    pub state: Arc<State>,
-    pub clock: Arc<dyn Clock>,
+    pub node: Arc<Node>,
 }
 
 impl Watch {
@@ -73,12 +68,12 @@ impl Watch {
         let (mut seen, mut failing) = (None, false);
         loop {
             let mut pause = INTERVAL;
-            let version = self.state.peek().version;
+            let version = self.node.state.peek().version;
             if seen != Some(version) {
-                match self.store.opening_balances().await {
+                match self.node.store.opening_balances().await {
                     Ok(stored) => {
                         let differs = LateCosts::own(self.counted.take_over(stored));
-                        self.counters.spent_late(&differs, self.clock.now());
+                        self.node.counters.spent_late(&differs, self.node.clock.now());
                         (seen, failing) = (Some(version), false);
                     }
                     Err(error) => {

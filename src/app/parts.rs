@@ -9,11 +9,9 @@ use http::HeaderName;
 use parking_lot::Mutex;
 
 use super::in_process::InProcess;
-use super::in_use::InUse;
 use super::opening::Counted;
 use super::snapshot::{self, Started};
-use super::{check, journal, secrets};
-use crate::config::{Config, Live};
+use crate::config::Config;
 use crate::domain::clock::{Clock, SystemClock};
 use crate::jobs::{JobParts, Jobs};
 use crate::ledger::Ledger;
@@ -22,39 +20,28 @@ use crate::messages::{MessageQueue, Messages};
 use crate::otlp::{self, Exporters, Relay};
 use crate::proxy::gateway::{Fixed, Gateway, OtlpParts};
 use crate::proxy::instructions::Instructions;
+use crate::setup::in_use::InUse;
+use crate::setup::{journal, secrets, warnings};
 use crate::state::health::Health;
 use crate::state::{
-    AdminToken, ClientVersions, Conditions, Events, FailedSessions, RejectedRequests, Snapshot,
-    State,
+    AdminToken, ClientVersions, Conditions, Events, FailedSessions, Node, RejectedRequests,
+    Snapshot,
 };
-use crate::store::Store;
+use crate::store::SpendRow;
 use crate::telemetry::Metrics;
 use crate::upstream::Upstreams;
 
 /// Every shared part, once.
 pub(super) struct Parts {
     pub config: Config,
-    pub clock: Arc<dyn Clock>,
-    pub store: Store,
-    /// Keys, users, providers, prices: the snapshot in effect.
-    pub state: Arc<State>,
-    /// Spend, sessions, requests per minute.
-    pub counters: Counters,
+    /// What all parts share.
+    pub node: Arc<Node>,
     /// The opening balances that the counters contain.
     pub opening: Arc<Counted>,
     /// Journal and writer.
     pub ledger: Arc<Ledger>,
-    pub metrics: Arc<Metrics>,
-    /// Circuits and cooldowns of providers.
-    pub health: Arc<Health>,
-    /// Faults of this node as a whole.
-    pub conditions: Arc<Conditions>,
-    /// Events, for live views and other subscribers.
-    pub events: Events,
     /// Clean-up, and pricing of stored records.
     pub jobs: Jobs,
-    /// Settings that a reload can replace.
-    pub live: Arc<ArcSwap<Live>>,
     pub gateway: Arc<Gateway>,
     /// The administration's access to the proxy.
     pub in_process: Arc<InProcess>,
@@ -82,49 +69,57 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
     let admin_token = secrets::admin_token(&config)?;
     let events = Events::default();
     let (store, state, mut started) = snapshot::begin(&config, &*clock, upgrade, &events).await?;
-    let metrics = Arc::new(Metrics::by_holder(config.metrics.per_user, config.metrics.per_key)?);
-    let counters = Counters::from_config(&config)?;
-    let (ledger, opening) = counted(&config, &clock, &store, &counters, started.as_mut()).await?;
-    let health = Arc::new(Health::new(events.clone()));
-    let live = Arc::new(ArcSwap::from_pointee(config.live.clone()));
-    let (messages, message_queue) = messages(&config, &metrics);
-    let (otlp, exporters) = telemetry(&config, &metrics, &clock)?;
-    let gateway = Arc::new(Gateway {
-        clock: Arc::clone(&clock),
-        state: Arc::clone(&state),
-        counters: counters.clone(),
-        ledger: Arc::clone(&ledger),
-        metrics: Arc::clone(&metrics),
-        upstreams: Upstreams::new(config.proxy.upstream_pool_size),
-        bodies: Arc::default(),
-        health: Arc::clone(&health),
-        failed_sessions: FailedSessions::default(),
-        unpriced_models: Arc::default(),
-        events: events.clone(),
-        client_versions: ClientVersions::default(),
-        live: Arc::clone(&live),
-        listings: Arc::default(),
-        rejected: Arc::new(RejectedRequests::new(clock.now())),
-        messages,
-        admin: OnceLock::new(),
-        admin_token: Arc::new(AdminToken::new(admin_token.token)),
-        fixed: fixed(&config, &state.snapshot())?,
-        otlp,
-    });
-    Ok(Parts {
-        jobs: jobs(&config, &store, &gateway),
-        config,
-        clock,
+    let node = Arc::new(Node {
         store,
         state,
-        counters,
+        counters: Counters::from_config(&config)?,
+        metrics: Arc::new(Metrics::by_holder(config.metrics.per_user, config.metrics.per_key)?),
+        health: Arc::new(Health::new(events.clone())),
+        conditions: Conditions::default(),
+        events,
+        live: Arc::new(ArcSwap::from_pointee(config.live.clone())),
+        admin_token: Arc::new(AdminToken::new(admin_token.token)),
+        listings: Arc::default(),
+        rejected: Arc::new(RejectedRequests::new(clock.now())),
+        unpriced_models: Arc::default(),
+        clock,
+    });
+    let (ledger, opening) = counted(&config, &node, started.as_mut()).await?;
+    let (messages, message_queue) = messages(&config, &node.metrics);
+    let (otlp, exporters) = telemetry(&config, &node)?;
+    let gateway = Arc::new(Gateway {
+        clock: Arc::clone(&node.clock),
+        state: Arc::clone(&node.state),
+        counters: node.counters.clone(),
+        ledger: Arc::clone(&ledger),
+        metrics: Arc::clone(&node.metrics),
+        upstreams: Upstreams::new(config.proxy.upstream_pool_size),
+        bodies: Arc::default(),
+        health: Arc::clone(&node.health),
+        failed_sessions: FailedSessions::default(),
+        unpriced_models: Arc::clone(&node.unpriced_models),
+        events: node.events.clone(),
+        client_versions: ClientVersions::default(),
+        live: Arc::clone(&node.live),
+        listings: Arc::clone(&node.listings),
+        rejected: Arc::clone(&node.rejected),
+        messages,
+        admin: OnceLock::new(),
+        admin_token: Arc::clone(&node.admin_token),
+        fixed: fixed(&config, &node.state.snapshot())?,
+        otlp,
+    });
+    let jobs = Jobs::new(JobParts {
+        node: Arc::clone(&node),
+        by_server: true,
+        time_zone: config.time_zone,
+    });
+    Ok(Parts {
+        jobs,
+        config,
+        node,
         opening: Arc::new(Counted::new(opening)),
         ledger,
-        metrics,
-        health,
-        conditions: Arc::default(),
-        events,
-        live,
         gateway,
         in_process: Arc::default(),
         message_queue: Mutex::new(message_queue),
@@ -138,11 +133,10 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
 /// The journal, and the counters with past spending; returns the opening balances in it.
 async fn counted(
     config: &Config,
-    clock: &Arc<dyn Clock>,
-    store: &Store,
-    counters: &Counters,
+    node: &Node,
     started: Option<&mut Started>,
-) -> anyhow::Result<(Arc<Ledger>, Vec<crate::store::SpendRow>)> {
+) -> anyhow::Result<(Arc<Ledger>, Vec<SpendRow>)> {
+    let Node { clock, store, counters, .. } = node;
     if let Some(started) = started {
         // What ended processes left waits for the database, and is counted here.
         let opening = started.count(counters, config, clock.now()).await?;
@@ -158,21 +152,9 @@ async fn counted(
     Ok((ledger, opening))
 }
 
-/// The jobs on stored data.
-fn jobs(config: &Config, store: &Store, gateway: &Gateway) -> Jobs {
-    Jobs::new(JobParts {
-        store: store.clone(),
-        clock: Arc::clone(&gateway.clock),
-        by_server: true,
-        counters: gateway.counters.clone(),
-        metrics: Arc::clone(&gateway.metrics),
-        time_zone: config.time_zone,
-    })
-}
-
 /// The settings that change only with a restart.
 fn fixed(config: &Config, snapshot: &Snapshot) -> anyhow::Result<Fixed> {
-    if let Some(warning) = check::without_instructions(config, snapshot) {
+    if let Some(warning) = warnings::without_instructions(config, snapshot) {
         tracing::warn!("{warning}");
     }
     // Parsed once: a look-up by a text parses its name for each request.
@@ -201,19 +183,16 @@ fn instructions(config: &Config) -> anyhow::Result<Instructions> {
 }
 
 /// The parts of OTLP that requests use, and the tasks that send; nothing if it is off.
-fn telemetry(
-    config: &Config,
-    metrics: &Arc<Metrics>,
-    clock: &Arc<dyn Clock>,
-) -> anyhow::Result<(OtlpParts, Option<Exporters>)> {
+fn telemetry(config: &Config, node: &Node) -> anyhow::Result<(OtlpParts, Option<Exporters>)> {
     let (mut parts, mut exporters) = (OtlpParts::default(), None);
     if let Some(settings) = &config.telemetry.otlp {
-        let started = otlp::start(settings, metrics, clock)?;
+        let started = otlp::start(settings, &node.metrics, &node.clock)?;
         (parts.tracer, parts.meter) = (started.tracer, started.meter);
         exporters = Some(started.exporters);
     }
     if let Some(settings) = &config.telemetry.relay {
-        parts.relay = Some(Relay::new(settings, Arc::clone(metrics)).context("the OTLP relay")?);
+        parts.relay =
+            Some(Relay::new(settings, Arc::clone(&node.metrics)).context("the OTLP relay")?);
     }
     Ok((parts, exporters))
 }

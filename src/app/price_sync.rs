@@ -39,7 +39,7 @@ impl PriceSync {
 
     async fn looking(&self) {
         loop {
-            if (self.ctx.price_sync)()
+            if self.ctx.node.live.load().price_sync
                 && let Err(error) = self.look().await
             {
                 tracing::warn!(%error, "could not determine whether a price sync is due");
@@ -49,8 +49,8 @@ impl PriceSync {
     }
 
     async fn look(&self) -> Result<(), StoreError> {
-        let store = &self.ctx.store;
-        let now = store.shared_time(self.ctx.clock.now()).await?;
+        let store = &self.ctx.node.store;
+        let now = store.shared_time(self.ctx.node.clock.now()).await?;
         let job = store.job::<SyncReport>(JOB).await?;
         let served = job.as_ref().map_or(Timestamp(0), |job| job.done_for);
         let is_served = (now.plus_ms(1 - DAY_MS)..=now).contains(&served);

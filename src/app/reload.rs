@@ -68,7 +68,7 @@ async fn reload(current: &mut Config, source: &Source, parts: &Reloaded) {
             let changes = current.changes(&new);
             tracing::info!(changes = changes.describe(), "read the configuration again");
             parts.log.set_level(&new.live.log_level);
-            parts.live.store(Arc::new(new.live.clone()));
+            parts.node.live.store(Arc::new(new.live.clone()));
             *current = new;
             let applied = parts.apply_secrets(current).await;
             parts.record_reload(if applied { Ok(()) } else { Err(SECRET_REFUSED) });

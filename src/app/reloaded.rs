@@ -2,49 +2,33 @@
 
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
-
 use super::parts::Parts;
-use super::secrets;
-use crate::config::{Config, Live};
-use crate::domain::clock::Clock;
-use crate::state::{AdminToken, Conditions, State};
-use crate::telemetry::{LogHandle, Metrics};
+use crate::config::Config;
+use crate::setup::secrets;
+use crate::state::Node;
+use crate::telemetry::LogHandle;
 
 /// The secret itself, and what is wrong with it, appear only in the log.
 pub(super) const SECRET_REFUSED: &str = "a secret could not be put into effect: the log says why";
 
 /// The parts that a reload changes.
 pub(super) struct Reloaded {
-    pub live: Arc<ArcSwap<Live>>,
+    pub node: Arc<Node>,
     pub log: LogHandle,
-    pub metrics: Arc<Metrics>,
-    pub state: Arc<State>,
-    pub admin_token: Arc<AdminToken>,
-    pub conditions: Arc<Conditions>,
-    pub clock: Arc<dyn Clock>,
 }
 
 impl Reloaded {
     pub(super) fn of(parts: &Parts, log: LogHandle) -> Self {
-        Self {
-            live: Arc::clone(&parts.live),
-            log,
-            metrics: Arc::clone(&parts.metrics),
-            conditions: Arc::clone(&parts.conditions),
-            clock: Arc::clone(&parts.clock),
-            state: Arc::clone(&parts.state),
-            admin_token: Arc::clone(&parts.gateway.admin_token),
-        }
+        Self { node: Arc::clone(&parts.node), log }
     }
 
     /// Reports to metrics, `/readyz` and the overview how a change ended; `Err` = why it is not in
     /// effect.
     pub(super) fn record_reload(&self, ended: Result<(), &str>) {
-        self.metrics.node.reloaded(ended.is_ok());
+        self.node.metrics.node.reloaded(ended.is_ok());
         match ended {
-            Ok(()) => self.conditions.reload_accepted(),
-            Err(why) => self.conditions.reload_refused(why, self.clock.now()),
+            Ok(()) => self.node.conditions.reload_accepted(),
+            Err(why) => self.node.conditions.reload_refused(why, self.node.clock.now()),
         }
     }
 
@@ -53,7 +37,7 @@ impl Reloaded {
     pub(super) async fn apply_secrets(&self, config: &Config) -> bool {
         let token = match secrets::admin_token(config) {
             Ok(found) => {
-                if self.admin_token.replace(found.token) {
+                if self.node.admin_token.replace(found.token) {
                     tracing::warn!(
                         "the admin token has changed: logins with the old one have ended"
                     );
@@ -69,9 +53,9 @@ impl Reloaded {
     }
 
     async fn apply_keys(&self, config: &Config) -> bool {
-        let Some(ring) = secrets::key_ring(config).filter(|_| !self.state.vault().has_file())
+        let Some(ring) = secrets::key_ring(config).filter(|_| !self.node.state.vault().has_file())
         else {
-            if self.state.vault().has_file() == config.auth.secret_key.is_some() {
+            if self.node.state.vault().has_file() == config.auth.secret_key.is_some() {
                 tracing::warn!(
                     "auth.secret_key in place of the data directory's secret.key is in effect \
                      after a restart"
@@ -80,11 +64,11 @@ impl Reloaded {
             return true;
         };
         let ids = ring.ids();
-        match self.state.rekey(ring).await {
+        match self.node.state.rekey(ring).await {
             Ok(false) => true,
             Ok(true) => {
                 tracing::info!(keys = ids, "the secret keys were changed");
-                match self.state.publish().await {
+                match self.node.state.publish().await {
                     Ok(()) => true,
                     Err(error) => {
                         tracing::error!(%error, "the secret keys were changed, and the credentials \

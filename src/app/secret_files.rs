@@ -10,8 +10,8 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use super::reloaded::{Reloaded, SECRET_REFUSED};
-use super::secrets;
 use crate::config::{self, Config, WatchedFile};
+use crate::setup::secrets;
 
 /// The setting that the data directory's file provides.
 const TOKEN: &str = "auth.admin_token";
@@ -76,7 +76,7 @@ fn take(file: &WatchedFile, current: &mut Config, parts: &Reloaded) -> bool {
         }
     };
     let is_same = if generated {
-        parts.admin_token.is(&secret)
+        parts.node.admin_token.is(&secret)
     } else {
         current.secret(setting) == Some(&secret)
     };

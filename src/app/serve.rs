@@ -28,11 +28,12 @@ use super::signals::Signals;
 use super::source::Source;
 use super::successor::Successor;
 use super::tasks::{self, Tasks};
-use super::{banner::Banner, certificates, connection_slots, doctor, listen, reload, snapshot};
+use super::{banner::Banner, connection_slots, listen, reload, snapshot};
 use crate::config::Config;
 use crate::proxy::accept::Connections;
 use crate::proxy::connections::too_many::{BeforeHandshake, Counted};
 use crate::proxy::service::{self, Service};
+use crate::setup::{certificates, validity};
 use crate::state::Phase;
 use crate::telemetry::{self, LogHandle};
 
@@ -47,7 +48,7 @@ const TLS_READ_BUFFER: usize = 17 << 10;
 /// Reads the certificates, and warns of those that have ended or end soon: they prevent no start.
 fn look_at_certificates(config: &Config) -> anyhow::Result<()> {
     certificates::usable(config)?;
-    for warning in doctor::certificates::warnings(config) {
+    for warning in validity::warnings(config) {
         tracing::warn!("{warning}");
     }
     Ok(())
@@ -73,7 +74,7 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     let listeners =
         io.block_on(open_listeners(&parts, io.handle(), &stop, (readiness, upgrade)))?;
     let tasks = tasks::start(&parts, io.handle(), &stop);
-    io.block_on(parts.counters.wait());
+    io.block_on(parts.node.counters.wait());
     let reloaded = Reloaded::of(&parts, log.clone());
     // The other signals are handled from here on; the proxy opens later, and only then reports that
     // it is ready.
@@ -83,8 +84,8 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     let (ended_sender, ended) = sync_channel(3);
     let (closed_sender, closed) = watch::channel(false);
     let drain = Drain {
-        running: parts.metrics.requests_live.clone(),
-        open: parts.metrics.connections.open.clone(),
+        running: parts.node.metrics.requests_live.clone(),
+        open: parts.node.metrics.connections.open.clone(),
         phase: phase.clone(),
         grace: Duration::from_secs(parts.config.shutdown.grace_s),
         closed,
@@ -143,7 +144,7 @@ fn log_waiting(upgrade: bool, config: &Config, log: &LogHandle) {
 fn log_cut(parts: &Parts) {
     parts.ledger.hand_on();
     tracing::warn!(
-        cut = parts.metrics.requests_live.get(),
+        cut = parts.node.metrics.requests_live.get(),
         left_in_journal = parts.ledger.stats().pending_records,
         "stopped at once: running requests were cut"
     );
@@ -215,7 +216,7 @@ async fn open_listeners(
     (readiness, upgrade): (Readiness, bool),
 ) -> anyhow::Result<Listeners> {
     let listener = listen::bind(parts.config.metrics.addr, "metrics", upgrade)?.into_std()?;
-    let router = telemetry::router(Arc::clone(&parts.metrics), readiness);
+    let router = telemetry::router(Arc::clone(&parts.node.metrics), readiness);
     let entry = connection_slots::of_metrics(parts)?;
     let serving = crate::admin::serve(listener, None, router, entry, stopped(stop.clone()));
     let metrics = io.spawn(async move {
@@ -329,11 +330,11 @@ fn finish(io: &Runtime, listeners: Listeners, tasks: Tasks, parts: &Parts) {
             let journal = parts.ledger.stats();
             // What is not in the ledger yet is missing if another node rebuilds the counters.
             if is_sent && journal.pending_records == 0 && journal.held_records == 0 {
-                parts.counters.end();
+                parts.node.counters.end();
             }
         }
         snapshot::at_stop(parts.saver(), tasks.saver).await;
-        parts.store.close().await;
+        parts.node.store.close().await;
     });
     let left = parts.ledger.stats().pending_records;
     tracing::info!(left_in_journal = left, "stopped");

@@ -6,54 +6,43 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::drain::stopped;
-use crate::domain::clock::Clock;
-use crate::state::Conditions;
-use crate::store::{ReplicaState, Store};
-use crate::telemetry::Metrics;
+use crate::state::Node;
+use crate::store::ReplicaState;
 
 /// How often the database is checked.
 const HEALTH: Duration = Duration::from_secs(2);
 
-/// Checks the database, and keeps the result for `/readyz` and the administration.
-pub(super) struct StoreWatch {
-    pub store: Store,
-    pub metrics: Arc<Metrics>,
-    pub conditions: Arc<Conditions>,
-    pub clock: Arc<dyn Clock>,
-}
-
-impl StoreWatch {
-    /// Runs until `stop` is set.
-    pub(super) async fn run(self, stop: watch::Receiver<bool>) {
-        let mut stop = std::pin::pin!(stopped(stop));
-        // An administration request may notice first, but the log line comes from here.
-        let mut failing = false;
-        let mut replica = ReplicaWatch::default();
-        loop {
-            let asked = self.clock.now();
-            let reached = self.store.ping().await;
-            match &reached {
-                Ok(()) => {
-                    self.conditions.database_reached();
-                }
-                Err(_) => {
-                    self.conditions.database_lost(asked);
-                }
+/// Checks the database until `stop` is set, and keeps the result for `/readyz` and the
+/// administration.
+pub(super) async fn run(node: Arc<Node>, stop: watch::Receiver<bool>) {
+    let mut stop = std::pin::pin!(stopped(stop));
+    // An administration request may notice first, but the log line comes from here.
+    let mut failing = false;
+    let mut replica = ReplicaWatch::default();
+    loop {
+        let asked = node.clock.now();
+        let reached = node.store.ping().await;
+        match &reached {
+            Ok(()) => {
+                node.conditions.database_reached();
             }
-            match (&reached, std::mem::replace(&mut failing, reached.is_err())) {
-                (Ok(()), true) => tracing::info!("the database can be reached"),
-                (Err(e), false) => {
-                    tracing::error!(error = %e, "the database cannot be reached: requests go on, the \
+            Err(_) => {
+                node.conditions.database_lost(asked);
+            }
+        }
+        match (&reached, std::mem::replace(&mut failing, reached.is_err())) {
+            (Ok(()), true) => tracing::info!("the database can be reached"),
+            (Err(e), false) => {
+                tracing::error!(error = %e, "the database cannot be reached: requests go on, the \
                         journal keeps their records")
-                }
-                _ => {}
             }
-            self.metrics.node.store_up(reached.is_ok());
-            replica.look(&self).await;
-            tokio::select! {
-                () = &mut stop => return,
-                () = tokio::time::sleep(HEALTH) => {}
-            }
+            _ => {}
+        }
+        node.metrics.node.store_up(reached.is_ok());
+        replica.look(&node).await;
+        tokio::select! {
+            () = &mut stop => return,
+            () = tokio::time::sleep(HEALTH) => {}
         }
     }
 }
@@ -63,8 +52,8 @@ impl StoreWatch {
 struct ReplicaWatch(Option<String>);
 
 impl ReplicaWatch {
-    async fn look(&mut self, watch: &StoreWatch) {
-        let state = match watch.store.check_replica().await {
+    async fn look(&mut self, node: &Node) {
+        let state = match node.store.check_replica().await {
             Ok(None) => return,
             Ok(Some(state)) => state,
             Err(error) => ReplicaState::Unused(format!("database.url: {error}")),
@@ -73,7 +62,7 @@ impl ReplicaWatch {
             ReplicaState::Used(lag) => (Some(lag.as_secs()), None),
             ReplicaState::Unused(why) => (None, Some(why)),
         };
-        watch.metrics.node.replica(lag);
+        node.metrics.node.replica(lag);
         match (&unused, &self.0) {
             (Some(why), None) => tracing::warn!(
                 why,

@@ -11,15 +11,12 @@ use tokio::task::JoinHandle;
 
 use super::drain::stopped;
 use super::parts::Parts;
-use super::snapshot;
-use crate::domain::clock::Clock;
-use crate::limits::{Counters, Holder};
+use super::{snapshot, store_watch};
+use crate::limits::Holder;
 use crate::messages;
 use crate::policy::provider_state::ProviderState;
-use crate::state::Phase;
 use crate::state::provider_summary::ProviderSummary;
-use crate::state::{State, refresh};
-use crate::store::Store;
+use crate::state::{Node, Phase, SwitchOff, refresh};
 use crate::telemetry::{Metrics, Readiness};
 
 /// How often idle entries are dropped.
@@ -46,16 +43,21 @@ pub(super) struct Tasks {
 pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) -> Tasks {
     // Before the notifier: circuits that were already open are not reported again.
     let health_file = parts.health_file().map(|file| io.spawn(file.run(stopped(stop.clone()))));
+    let node = &parts.node;
     let versions = parts.gateway.client_versions.clone();
-    io.spawn(versions.run(parts.store.clone(), Arc::clone(&parts.clock), stopped(stop.clone())));
-    io.spawn(refresh::run(Arc::clone(&parts.state), stopped(stop.clone())));
-    io.spawn(housekeeping(parts.housekeeper(), stop.clone()));
-    io.spawn(parts.store_watch().run(stop.clone()));
+    io.spawn(versions.run(node.store.clone(), Arc::clone(&node.clock), stopped(stop.clone())));
+    io.spawn(refresh::run(Arc::clone(&node.state), stopped(stop.clone())));
+    io.spawn(housekeeping(
+        Arc::clone(node),
+        parts.config.session.messages_total_bytes,
+        stop.clone(),
+    ));
+    io.spawn(store_watch::run(Arc::clone(node), stop.clone()));
     let jobs = io.spawn(parts.jobs.clone().run(stopped(stop.clone())));
     let price_sync = parts.price_sync(stop.clone());
     io.spawn(price_sync.run(stopped(stop.clone())));
     io.spawn(parts.notifier().run(stopped(stop.clone())));
-    io.spawn(parts.switch_off().run(stopped(stop.clone())));
+    io.spawn(SwitchOff { node: Arc::clone(node) }.run(stopped(stop.clone())));
     if let Some(recovery) = parts.recovery() {
         io.spawn(recovery.run(stop.clone()));
     }
@@ -68,7 +70,7 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
     }
     scrape_hooks(parts);
     let ledger = Arc::clone(&parts.ledger);
-    let store = parts.store.clone();
+    let store = node.store.clone();
     let stop = stop.clone();
     let queue = parts.message_queue.lock().take();
     if let Some(peers) = parts.peers() {
@@ -109,56 +111,28 @@ fn exporters(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) -> Option
     }))
 }
 
-/// The parts that are swept regularly.
-struct Housekeeper {
-    clock: Arc<dyn Clock>,
-    store: Store,
-    counters: Counters,
-    metrics: Arc<Metrics>,
-    state: Arc<State>,
-    health: Arc<crate::state::Health>,
-    gateway: Arc<crate::proxy::gateway::Gateway>,
-    /// Bound of stored session messages, in bytes.
-    messages_total_bytes: u64,
-}
-
-impl Parts {
-    fn housekeeper(&self) -> Housekeeper {
-        Housekeeper {
-            clock: Arc::clone(&self.clock),
-            store: self.store.clone(),
-            counters: self.counters.clone(),
-            metrics: Arc::clone(&self.metrics),
-            state: Arc::clone(&self.state),
-            health: Arc::clone(&self.health),
-            gateway: Arc::clone(&self.gateway),
-            messages_total_bytes: self.config.session.messages_total_bytes,
-        }
-    }
-}
-
-async fn housekeeping(keeper: Housekeeper, stop: watch::Receiver<bool>) {
+/// Sweeps the shared parts regularly. `messages_total_bytes` bounds the stored messages of sessions.
+async fn housekeeping(node: Arc<Node>, messages_total_bytes: u64, stop: watch::Receiver<bool>) {
     let mut stop = std::pin::pin!(stopped(stop));
     loop {
         tokio::select! {
             () = &mut stop => return,
             () = tokio::time::sleep(HOUSEKEEPING) => {}
         }
-        let now = keeper.clock.now();
-        let snapshot = keeper.state.snapshot();
-        keeper.counters.sweep(now, &|holder| match holder {
+        let now = node.clock.now();
+        let snapshot = node.state.snapshot();
+        node.counters.sweep(now, &|holder| match holder {
             Holder::Key(id) => snapshot.key(id).is_some(),
             Holder::User(id) => snapshot.user(id).is_some(),
             Holder::Provider(id) => snapshot.provider(id).is_some(),
         });
-        keeper.health.keep_only(|id| snapshot.provider(id).is_some());
-        keeper.gateway.listings.keep_only(|id| snapshot.provider(id).is_some());
-        keeper.metrics.forget_breakers();
-        keeper
-            .metrics
+        node.health.keep_only(|id| snapshot.provider(id).is_some());
+        node.listings.keep_only(|id| snapshot.provider(id).is_some());
+        node.metrics.forget_breakers();
+        node.metrics
             .keep_providers(|name| snapshot.providers.iter().any(|provider| provider.name == name));
         // Bounded: if the database does not answer, the rest must still be swept.
-        match tokio::time::timeout(PRUNING, keeper.store.prune_web_sessions(now)).await {
+        match tokio::time::timeout(PRUNING, node.store.prune_web_sessions(now)).await {
             Ok(Ok(_)) => {}
             Ok(Err(e)) => tracing::warn!(error = %e, "expired logins could not be removed"),
             Err(_) => {
@@ -167,7 +141,7 @@ async fn housekeeping(keeper: Housekeeper, stop: watch::Receiver<bool>) {
         }
         let oldest =
             now.plus_ms(-i64::from(snapshot.settings.cleanup_retention_days) * 24 * 3_600_000);
-        let pruning = messages::prune(&keeper.store, oldest, keeper.messages_total_bytes);
+        let pruning = messages::prune(&node.store, oldest, messages_total_bytes);
         match tokio::time::timeout(PRUNING, pruning).await {
             Ok(Ok(())) | Err(_) => {}
             Ok(Err(e)) => {
@@ -179,16 +153,16 @@ async fn housekeeping(keeper: Housekeeper, stop: watch::Receiver<bool>) {
 
 /// Figures that are read at each scrape.
 fn scrape_hooks(parts: &Parts) {
-    let (state, health, clock) =
-        (Arc::clone(&parts.state), Arc::clone(&parts.health), Arc::clone(&parts.clock));
-    let (ledger, counters) = (Arc::clone(&parts.ledger), parts.counters.clone());
-    let bodies = Arc::clone(&parts.gateway.bodies);
-    let unpriced = Arc::clone(&parts.gateway.unpriced_models);
-    parts.metrics.before_scrape(Box::new(move |metrics| {
-        let (snapshot, now) = (state.snapshot(), clock.now());
+    // The node holds the metrics, and they hold this.
+    let node = Arc::downgrade(&parts.node);
+    let (ledger, bodies) = (Arc::clone(&parts.ledger), Arc::clone(&parts.gateway.bodies));
+    parts.node.metrics.before_scrape(Box::new(move |metrics| {
+        let Some(node) = node.upgrade() else { return };
+        let Node { counters, health, .. } = &*node;
+        let (snapshot, now) = (node.state.snapshot(), node.clock.now());
         metrics.node.snapshot_version(snapshot.version);
         metrics.node.providers_left_out(snapshot.faults.len());
-        let unpriced = unpriced.still(&snapshot).len();
+        let unpriced = node.unpriced_models.still(&snapshot).len();
         metrics.unpriced_models.set(i64::try_from(unpriced).unwrap_or(i64::MAX));
         metrics.sessions_live.set(i64::try_from(counters.sessions_here(now)).unwrap_or(i64::MAX));
         metrics.bodies.held.set(i64::try_from(bodies.held()).unwrap_or(i64::MAX));
@@ -241,12 +215,9 @@ pub(super) fn readiness(
     open: Arc<AtomicBool>,
     phase: watch::Receiver<Phase>,
 ) -> Arc<dyn Fn() -> Readiness + Send + Sync> {
-    let (state, ledger, counters) =
-        (Arc::clone(&parts.state), Arc::clone(&parts.ledger), parts.counters.clone());
-    let (conditions, health) = (Arc::clone(&parts.conditions), Arc::clone(&parts.health));
-    let clock = Arc::clone(&parts.clock);
-    let from_snapshot = snapshot::readiness(Arc::clone(&parts.conditions));
+    let (node, ledger) = (Arc::clone(&parts.node), Arc::clone(&parts.ledger));
     Arc::new(move || {
+        let Node { state, conditions, health, .. } = &*node;
         let journal = ledger.trouble().map_or(Ok(()), |trouble| Err(trouble.to_owned()));
         let store = conditions.database().map_or(Ok(()), |fault| Err(fault.text.clone()));
         let stopping =
@@ -267,14 +238,15 @@ pub(super) fn readiness(
         let snapshot = if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) };
         // In neither case is another node better: each has the same providers, and the old
         // configuration serves.
-        let providers =
-            ProviderSummary::of(&state.peek(), &health, clock.now()).fault().map_or(Ok(()), Err);
+        let providers = ProviderSummary::of(&state.peek(), health, node.clock.now())
+            .fault()
+            .map_or(Ok(()), Err);
         let reload = conditions
             .reload()
             .map(|fault| format!("the file was refused, the old one is in effect: {}", fault.text));
         let readiness = Readiness::of(needed).with_optional("snapshot", snapshot);
         let readiness = readiness.with_optional("providers", providers);
         let readiness = readiness.with_optional("configuration", reload.map_or(Ok(()), Err));
-        counters.readiness(from_snapshot(readiness))
+        node.counters.readiness(snapshot::readiness(conditions, readiness))
     })
 }

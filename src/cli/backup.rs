@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{complain, report};
-use crate::app::{self, BackedUp, Restored, Restoring};
+use crate::commands::{self, BackedUp, Restored, Restoring};
 use crate::config::Config;
 
 #[derive(Debug, Args)]
@@ -30,7 +30,7 @@ pub(super) struct RestoreArgs {
 
 pub(super) fn backup(config: &Config, args: &BackupArgs) -> anyhow::Result<()> {
     let BackedUp { bytes, database_bytes, waiting_bytes, secret_keys, key_in_settings, secrets } =
-        app::backup(config, &args.file, args.with_secrets)?;
+        commands::backup(config, &args.file, args.with_secrets)?;
     report(&format!(
         "{}: {bytes} bytes, with the database ({database_bytes} bytes) and {waiting_bytes} bytes \
          of the journal\n",
@@ -61,7 +61,7 @@ pub(super) fn backup(config: &Config, args: &BackupArgs) -> anyhow::Result<()> {
 
 pub(super) fn restore(config: &Config, args: &RestoreArgs) -> anyhow::Result<()> {
     let Restored { made_at, program, dir, before, went_on, missing_keys, key_in_settings } =
-        app::restore(config, &Restoring { file: &args.file, replace: args.replace })?;
+        commands::restore(config, &Restoring { file: &args.file, replace: args.replace })?;
     let dir = dir.display();
     if went_on {
         report("went on with a restore that was interrupted\n")?;

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{report, say};
 use crate::admin::declarative::{Plan, PlannedChange, Secrets};
-use crate::app::{self, Applying, Way};
+use crate::commands::{self, Applying, Way};
 use crate::config::Config;
 use crate::files;
 
@@ -87,7 +87,7 @@ pub(super) fn apply(config: &Config, args: &ApplyArgs) -> anyhow::Result<()> {
     let way = args.way.way();
     let applying =
         Applying { file: &args.file, way: &way, dry_run: args.dry_run, prune: args.prune };
-    let plan = app::apply(config, &applying)?;
+    let plan = commands::apply(config, &applying)?;
     let text = reported(&plan, "No changes: everything is as the file describes it.");
     if plan.applied { report(&text) } else { say(&text) }
 }
@@ -97,7 +97,7 @@ pub(super) fn export(config: &Config, args: &ExportArgs) -> anyhow::Result<()> {
         SecretsArg::Masked => Secrets::Masked,
         SecretsArg::Sealed => Secrets::Sealed,
     };
-    let text = app::export(config, &args.way.way(), secrets)?;
+    let text = commands::export(config, &args.way.way(), secrets)?;
     match &args.output {
         None => say(&text),
         Some(path) => written(path, &text).with_context(|| format!("writing {}", path.display())),
@@ -116,7 +116,7 @@ fn written(path: &Path, text: &str) -> io::Result<()> {
 }
 
 pub(super) fn schema() -> anyhow::Result<()> {
-    say(&app::schema()?)
+    say(&commands::schema()?)
 }
 
 /// The plan, line by line; `nothing` if it has no changes.

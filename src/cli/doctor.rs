@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::say;
-use crate::app::{self, Finding, Level};
+use crate::commands::{self, Finding, Level};
 use crate::config::Config;
 use crate::domain::version;
 
@@ -20,7 +20,7 @@ pub(super) struct DoctorArgs {
 /// # Errors
 /// If there is a fault among it.
 pub(super) fn doctor(config: &Config, args: &DoctorArgs) -> anyhow::Result<()> {
-    let findings = app::doctor(config)?;
+    let findings = commands::doctor(config)?;
     let count = |level: Level| findings.iter().filter(|finding| finding.level == level).count();
     let (faults, warnings) = (count(Level::Fault), count(Level::Warning));
     if args.json {

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::declarative::reported;
 use super::{complain, report, say};
-use crate::app::{self, Imported, Importing, Peer};
+use crate::commands::{self, Imported, Importing, Peer};
 use crate::config::Config;
 
 #[derive(Debug, Args)]
@@ -55,11 +55,11 @@ impl PeerArg {
 pub(super) fn import(config: &Config, args: &ImportArgs) -> anyhow::Result<()> {
     let from = match (&args.from, &args.from_file) {
         (Some(from), _) => from.clone(),
-        (None, Some(file)) => app::import_address(file)?,
+        (None, Some(file)) => commands::import_address(file)?,
         (None, None) => String::new(),
     };
     let importing = Importing { peer: args.peer.peer(), from: &from, dry_run: args.dry_run };
-    let Imported { plan, notes, restart } = app::import(config, &importing)?;
+    let Imported { plan, notes, restart } = commands::import(config, &importing)?;
     let text = reported(&plan, "No changes: everything is as the peer has it.") + &left_out(&notes);
     if plan.applied { report(&text) } else { say(&text) }?;
     if let Some(why) = restart {

@@ -1,4 +1,5 @@
-//! The command line: the command and its configuration. `app` does the work.
+//! The command line: the command and its configuration. `app` serves, and `commands` does the work
+//! of the other commands.
 //!
 //! Exit codes: 0 = done, 1 = it failed, 2 = the command line or the configuration is wrong. Results
 //! go to standard output, errors to standard error, and the lines of a running gateway to its log.
@@ -19,11 +20,11 @@ use anyhow::Context;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::app;
 use crate::config::{self, Config, LogFormat};
 use crate::domain::version;
 use crate::files;
 use crate::telemetry::{self, LogHandle};
+use crate::{app, commands};
 
 /// An AI-model API gateway.
 #[derive(Debug, Parser)]
@@ -176,9 +177,9 @@ fn exit_code(result: anyhow::Result<()>) -> ExitCode {
         Err(error) => {
             complain(&format!("{error:#}"));
             // The configuration is in order, but not for this command.
-            let is_input = error.is::<app::NotEmbedded>()
-                || error.is::<app::BadDocument>()
-                || error.is::<app::BadSource>();
+            let is_input = error.is::<commands::NotEmbedded>()
+                || error.is::<commands::BadDocument>()
+                || error.is::<commands::BadSource>();
             if is_input { ExitCode::from(WRONG_INPUT) } else { ExitCode::FAILURE }
         }
     }
@@ -214,7 +215,7 @@ fn serve(config: Config, file: Option<PathBuf>, upgrade: bool) -> anyhow::Result
 
 fn check(config: &Config) -> anyhow::Result<()> {
     say(&config.describe())?;
-    let warnings = app::check(config)?;
+    let warnings = commands::check(config)?;
     for warning in &warnings {
         complain(&format!("warning: {warning}"));
     }
@@ -222,7 +223,7 @@ fn check(config: &Config) -> anyhow::Result<()> {
 }
 
 fn health(config: &Config) -> anyhow::Result<()> {
-    let degraded = app::health(config)?;
+    let degraded = commands::health(config)?;
     say("ready\n")?;
     for part in degraded {
         say(&format!("degraded: {part}\n"))?;
@@ -231,7 +232,7 @@ fn health(config: &Config) -> anyhow::Result<()> {
 }
 
 fn migrate(config: &Config) -> anyhow::Result<()> {
-    let applied = app::migrate(config)?;
+    let applied = commands::migrate(config)?;
     for name in &applied {
         report(&format!("applied {name}\n"))?;
     }
@@ -244,10 +245,10 @@ fn migrate(config: &Config) -> anyhow::Result<()> {
 fn import_log(config: &Config, ImportLogArgs { file }: &ImportLogArgs) -> anyhow::Result<()> {
     let reading = || format!("reading {}", file.display());
     let records = if file == Path::new("-") {
-        app::import_log(config, io::stdin().lock())?
+        commands::import_log(config, io::stdin().lock())?
     } else {
         let log = std::fs::File::open(file).with_context(reading)?;
-        app::import_log(config, io::BufReader::new(log)).with_context(reading)?
+        commands::import_log(config, io::BufReader::new(log)).with_context(reading)?
     };
     report(&match records {
         0 => "the log has no records\n".to_owned(),
@@ -256,7 +257,7 @@ fn import_log(config: &Config, ImportLogArgs { file }: &ImportLogArgs) -> anyhow
 }
 
 fn openapi(config: &Config) -> anyhow::Result<()> {
-    say(&format!("{}\n", app::openapi(config.admin.app_url.as_deref())?))
+    say(&format!("{}\n", commands::openapi(config.admin.app_url.as_deref())?))
 }
 
 fn completions(shell: Shell) -> anyhow::Result<()> {
@@ -277,7 +278,7 @@ fn man(folder: &Path) -> anyhow::Result<()> {
 #[cfg(feature = "mock")]
 fn mock(addr: std::net::SocketAddr) -> anyhow::Result<()> {
     let log = telemetry::init_logging("info", None, false)?;
-    let ended = app::mock(addr);
+    let ended = commands::mock(addr);
     log.flush();
     ended
 }

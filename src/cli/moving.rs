@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::{complain, report, say};
-use crate::app::{self, MoveNews, Moved};
+use crate::commands::{self, MoveNews, Moved};
 use crate::config::{self, Config};
 use crate::domain::secret::Secret;
 
@@ -47,13 +47,13 @@ impl MoveArgs {
 
 pub(super) fn run(config: &Config, args: &MoveArgs, to: &Secret) -> anyhow::Result<()> {
     if args.check {
-        for line in app::check_move(config, to)? {
+        for line in commands::check_move(config, to)? {
             say(&format!("{line}\n"))?;
         }
         return say("\nnothing is in the way of the move\n");
     }
     let mut screen = Screen::new();
-    let moved = app::move_database(config, to, &mut |news| screen.show(&news));
+    let moved = commands::move_database(config, to, &mut |news| screen.show(&news));
     screen.clear();
     let moved = moved?;
     report(&figures(&moved))?;

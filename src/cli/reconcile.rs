@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::declarative::WayArgs;
 use super::say;
 use crate::admin::records::reconciliation::csv;
-use crate::app::{self, Reconciling};
+use crate::commands::{self, Reconciling};
 use crate::config::Config;
 use crate::formats::invoice::FileKind;
 
@@ -54,7 +54,7 @@ pub(super) fn reconcile(config: &Config, args: &ReconcileArgs) -> anyhow::Result
         (None, Some(path)) => Some((FileKind::Google, path.as_path())),
         (None, None) => None,
     };
-    let record = app::reconcile(
+    let record = commands::reconcile(
         config,
         &Reconciling {
             way: &args.way.way(),

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 
 use super::{report, say};
-use crate::app;
+use crate::commands;
 use crate::config::Config;
 
 #[derive(Debug, Subcommand)]
@@ -31,20 +31,20 @@ pub(super) enum SecretCommand {
 pub(super) fn run(config: &Config, command: &SecretCommand) -> anyhow::Result<()> {
     match command {
         SecretCommand::Status => {
-            for line in app::secret_status(config)? {
+            for line in commands::secret_status(config)? {
                 say(&format!("{line}\n"))?;
             }
         }
-        SecretCommand::Forget { yes } => forgotten(&app::forget(config, *yes)?)?,
-        SecretCommand::Rotate { distributed } => match app::rotate(config, *distributed)? {
-            app::Rotation::Done { key, rotated } => {
+        SecretCommand::Forget { yes } => forgotten(&commands::forget(config, *yes)?)?,
+        SecretCommand::Rotate { distributed } => match commands::rotate(config, *distributed)? {
+            commands::Rotation::Done { key, rotated } => {
                 let (resealed, texts) = (rotated.resealed, rotated.texts);
                 report(&format!(
                     "re-encrypted {resealed} of {texts} stored texts; all are sealed with key \
                      {key}\n"
                 ))?;
             }
-            app::Rotation::Distribute { file } => {
+            commands::Rotation::Distribute { file } => {
                 report(&format!(
                     "a new key is in {file}; nothing is sealed with it yet\ncopy this file to the \
                      data directory of every gateway on this database, then run:\n  tollgate \
@@ -56,7 +56,7 @@ pub(super) fn run(config: &Config, command: &SecretCommand) -> anyhow::Result<()
     Ok(())
 }
 
-fn forgotten(found: &app::Forgotten) -> anyhow::Result<()> {
+fn forgotten(found: &commands::Forgotten) -> anyhow::Result<()> {
     if found.texts.is_empty() {
         return say("every stored credential opens: there is nothing to remove\n");
     }

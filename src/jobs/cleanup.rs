@@ -51,13 +51,13 @@ impl Jobs {
     pub async fn take_cleanup(&self) -> Result<bool, StoreError> {
         let parts = &self.0.parts;
         let now = self.now().await?;
-        let job = parts.store.job::<CleanupReport>(JOB).await?;
+        let job = parts.node.store.job::<CleanupReport>(JOB).await?;
         let held = job.is_some_and(|job| job.is_held(now, HOLD_MS));
-        if held || !parts.store.take_job(JOB, &self.0.node, now, now.plus_ms(HOLD_MS)).await? {
+        if held || !parts.node.store.take_job(JOB, &self.0.name, now, now.plus_ms(HOLD_MS)).await? {
             return Ok(false);
         }
-        let report = Self::begin(now, &parts.store.settings().await?);
-        parts.store.report_job(JOB, &report).await?;
+        let report = Self::begin(now, &parts.node.store.settings().await?);
+        parts.node.store.report_job(JOB, &report).await?;
         Ok(true)
     }
 
@@ -68,7 +68,7 @@ impl Jobs {
 
     /// Releases the job without a run.
     pub async fn give_up_cleanup(&self) {
-        if let Err(error) = self.0.parts.store.leave_job(JOB, &self.0.node, None).await {
+        if let Err(error) = self.0.parts.node.store.leave_job(JOB, &self.0.name, None).await {
             tracing::warn!(%error, "the job of the clean-up could not be released");
         }
     }
@@ -79,7 +79,7 @@ impl Jobs {
     /// [`StoreError`] of the read.
     pub async fn cleanup(&self) -> Result<Cleanup, StoreError> {
         let parts = &self.0.parts;
-        let Some(job) = parts.store.job::<Option<CleanupReport>>(JOB).await? else {
+        let Some(job) = parts.node.store.job::<Option<CleanupReport>>(JOB).await? else {
             return Ok(Cleanup { running: false, report: None });
         };
         Ok(Cleanup { running: job.is_held(self.now().await?, HOLD_MS), report: job.report })
@@ -95,28 +95,28 @@ impl Jobs {
     async fn look(&self) -> Result<(), StoreError> {
         let parts = &self.0.parts;
         let now = self.now().await?;
-        let settings = parts.store.settings().await?;
+        let settings = parts.node.store.settings().await?;
         let daily = DailyReset { mode: ResetMode::Fixed, time: settings.cleanup_schedule };
         let due = Window::Daily(daily).start(now, parts.time_zone);
-        let job = parts.store.job::<CleanupReport>(JOB).await?;
+        let job = parts.node.store.job::<CleanupReport>(JOB).await?;
         let served = job.as_ref().map_or(Timestamp(0), |job| job.done_for);
         // A time ahead of the present was noted while a clock was ahead: it is none that was served.
         if (due..=now).contains(&served) || job.is_some_and(|job| job.is_held(now, HOLD_MS)) {
             return Ok(());
         }
-        if !parts.store.take_job(JOB, &self.0.node, now, now.plus_ms(HOLD_MS)).await? {
+        if !parts.node.store.take_job(JOB, &self.0.name, now, now.plus_ms(HOLD_MS)).await? {
             return Ok(());
         }
         // Disabled, or the first check ever: missed runs are not made up for.
         if !settings.enable_auto_cleanup || served == Timestamp(0) {
-            return parts.store.leave_job(JOB, &self.0.node, Some(due)).await;
+            return parts.node.store.leave_job(JOB, &self.0.name, Some(due)).await;
         }
         self.clean(&settings, Some(due)).await
     }
 
     /// The run that [`Self::start_cleanup`] took the job for.
     pub(super) async fn clean_as_asked(&self) {
-        let cleaned = async { self.clean(&self.0.parts.store.settings().await?, None).await };
+        let cleaned = async { self.clean(&self.0.parts.node.store.settings().await?, None).await };
         if let Err(error) = cleaned.await {
             tracing::warn!(%error, "the request log could not be cleaned up");
         }
@@ -147,9 +147,11 @@ impl Jobs {
                 "cleaning up the request log ended early"
             ),
         }
-        let reported = parts.store.report_job(JOB, &report).await;
+        let reported = parts.node.store.report_job(JOB, &report).await;
         let served = due.filter(|_| done.is_ok());
-        if let Err(error) = reported.and(parts.store.leave_job(JOB, &self.0.node, served).await) {
+        if let Err(error) =
+            reported.and(parts.node.store.leave_job(JOB, &self.0.name, served).await)
+        {
             tracing::warn!(%error, "the end of the request log's cleaning could not be noted");
         }
         Ok(())
@@ -157,20 +159,20 @@ impl Jobs {
 
     async fn batches(&self, report: &mut CleanupReport) -> Result<(), StoreError> {
         let parts = &self.0.parts;
-        parts.store.prune_notices(report.started_at).await?;
+        parts.node.store.prune_notices(report.started_at).await?;
         loop {
             let now = self.now().await?;
-            if !parts.store.take_job(JOB, &self.0.node, now, now.plus_ms(HOLD_MS)).await? {
+            if !parts.node.store.take_job(JOB, &self.0.name, now, now.plus_ms(HOLD_MS)).await? {
                 return Err(StoreError::Busy { what: "another node took over".to_owned() });
             }
             let began = Instant::now();
-            let removed = parts.store.prune_requests(report.cutoff, BATCH).await?;
+            let removed = parts.node.store.prune_requests(report.cutoff, BATCH).await?;
             if removed == 0 {
                 return Ok(());
             }
             report.removed += removed;
-            parts.metrics.jobs.pruned.inc_by(removed);
-            parts.store.report_job(JOB, report).await?;
+            parts.node.metrics.jobs.pruned.inc_by(removed);
+            parts.node.store.report_job(JOB, report).await?;
             tokio::time::sleep(began.elapsed()).await;
         }
     }

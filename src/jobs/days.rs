@@ -32,17 +32,17 @@ impl Jobs {
         let lacking = self.lacking().await?;
         for day in &lacking {
             let now = self.now().await?;
-            if !parts.store.take_job(JOB, &self.0.node, now, now.plus_ms(HOLD_MS)).await? {
+            if !parts.node.store.take_job(JOB, &self.0.name, now, now.plus_ms(HOLD_MS)).await? {
                 return Ok(summed);
             }
             let began = Instant::now();
-            parts.store.sum_day(*day).await?;
+            parts.node.store.sum_day(*day).await?;
             summed += 1;
             tokio::time::sleep(began.elapsed()).await;
         }
         if summed > 0 {
             tracing::debug!(days = summed, "days were summed");
-            parts.store.leave_job(JOB, &self.0.node, None).await?;
+            parts.node.store.leave_job(JOB, &self.0.name, None).await?;
         }
         Ok(summed)
     }
@@ -50,11 +50,11 @@ impl Jobs {
     /// The days that are over and not summed, newest first.
     async fn lacking(&self) -> Result<Vec<SummedDay>, StoreError> {
         let parts = &self.0.parts;
-        let Some(first) = parts.store.first_used().await? else { return Ok(Vec::new()) };
+        let Some(first) = parts.node.store.first_used().await? else { return Ok(Vec::new()) };
         let day = |at| Window::Daily(DailyReset::default()).calendar(at, parts.time_zone);
         // The day that is not over, or only just.
         let mut next = day(self.now().await?.plus_ms(-SETTLED_MS));
-        let there = parts.store.summed_days(Timestamp(i64::MIN), Timestamp(i64::MAX)).await?;
+        let there = parts.node.store.summed_days(Timestamp(i64::MIN), Timestamp(i64::MAX)).await?;
         let there: BTreeSet<SummedDay> = there.into_iter().collect();
         let mut lacking = Vec::new();
         while next.start > first {

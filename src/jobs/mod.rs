@@ -21,10 +21,9 @@ use tokio::sync::{Mutex, Notify};
 
 pub use cleanup::{Cleanup, CleanupReport};
 
-use crate::domain::clock::{Clock, Timestamp};
-use crate::limits::Counters;
-use crate::store::{Store, StoreError};
-use crate::telemetry::Metrics;
+use crate::domain::clock::Timestamp;
+use crate::state::Node;
+use crate::store::StoreError;
 
 /// How often the schedule is checked, and the database is searched for requests without a price.
 const TICK: Duration = Duration::from_secs(20);
@@ -35,17 +34,12 @@ const LAST: Duration = Duration::from_secs(5);
 
 /// The parts that the work needs.
 pub struct JobParts {
-    /// The data that the jobs work on, and the table of jobs.
-    pub store: Store,
-    /// Decides what is due and what is too old.
-    pub clock: Arc<dyn Clock>,
-    /// In place of `clock`, the database's server decides that, if there is one. So a node whose
-    /// clock is wrong removes nothing that is kept, and puts off no schedule of the others.
+    /// The database with the table of jobs; counters and metrics learn of late prices.
+    pub node: Arc<Node>,
+    /// The database's server decides what is due and what is too old, if there is one; otherwise the
+    /// node's clock. So a node whose clock is wrong removes nothing that is kept, and puts off no
+    /// schedule of the others.
     pub by_server: bool,
-    /// Receives the costs of requests that are priced late.
-    pub counters: Counters,
-    /// Counts removed rows and late prices.
-    pub metrics: Arc<Metrics>,
     /// Decides when a day ends, and when the daily clean-up is due.
     pub time_zone: Tz,
 }
@@ -57,7 +51,7 @@ pub struct Jobs(Arc<Shared>);
 struct Shared {
     parts: JobParts,
     /// This process's name in the jobs' table.
-    node: String,
+    name: String,
     clean: Notify,
     price: Notify,
     /// Held from the commit of late costs until the counters have them.
@@ -65,12 +59,12 @@ struct Shared {
 }
 
 impl Jobs {
-    /// Prepares the jobs under a new node name; [`Self::run`] starts them.
+    /// Prepares the jobs under a new name; [`Self::run`] starts them.
     #[must_use]
     pub fn new(parts: JobParts) -> Self {
-        let node = uuid::Uuid::new_v4().to_string();
+        let name = uuid::Uuid::new_v4().to_string();
         let (clean, price, counting) = (Notify::new(), Notify::new(), Mutex::new(()));
-        Self(Arc::new(Shared { parts, node, clean, price, counting }))
+        Self(Arc::new(Shared { parts, name, clean, price, counting }))
     }
 
     /// Runs until `shutdown` resolves.
@@ -96,7 +90,7 @@ impl Jobs {
         // this one.
         let leaving = async {
             for job in [cleanup::JOB, reprice::JOB, days::JOB] {
-                let _ = self.0.parts.store.leave_job(job, &self.0.node, None).await;
+                let _ = self.0.parts.node.store.leave_job(job, &self.0.name, None).await;
             }
         };
         let _ = tokio::time::timeout(Duration::from_secs(1), leaving).await;
@@ -105,8 +99,8 @@ impl Jobs {
     /// The present.
     async fn now(&self) -> Result<Timestamp, StoreError> {
         let parts = &self.0.parts;
-        let own = parts.clock.now();
-        if parts.by_server { parts.store.shared_time(own).await } else { Ok(own) }
+        let own = parts.node.clock.now();
+        if parts.by_server { parts.node.store.shared_time(own).await } else { Ok(own) }
     }
 
     async fn cleaning(&self) {

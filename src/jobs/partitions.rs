@@ -6,7 +6,7 @@ use crate::store::{Backend, StoreError};
 impl Jobs {
     /// Looks at every tick; never ends.
     pub(super) async fn partitioning(&self) {
-        if self.0.parts.store.backend() != Backend::Postgres {
+        if self.0.parts.node.store.backend() != Backend::Postgres {
             return std::future::pending().await;
         }
         loop {
@@ -17,7 +17,7 @@ impl Jobs {
 
     /// One look: makes what is missing now. Failures are logged, and the next look tries again.
     pub async fn keep_partitions(&self) {
-        let kept = async { self.0.parts.store.keep_partitions(self.now().await?).await };
+        let kept = async { self.0.parts.node.store.keep_partitions(self.now().await?).await };
         match kept.await {
             Ok(made) => made.iter().for_each(|name| tracing::info!(name, "made a partition")),
             Err(StoreError::Busy { what }) => {

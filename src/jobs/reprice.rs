@@ -26,7 +26,7 @@ impl Jobs {
     /// # Errors
     /// [`StoreError`]; requests that were priced before it stay priced.
     pub async fn reprice(&self) -> Result<u64, StoreError> {
-        let store = &self.0.parts.store;
+        let store = &self.0.parts.node.store;
         let (mut model, mut priced, mut at_work) = (String::new(), 0, false);
         while let Some(next) = store.unpriced_model_after(&model).await? {
             model = next;
@@ -51,7 +51,7 @@ impl Jobs {
             tracing::info!(requests = priced, "requests were priced after their price arrived");
         }
         if at_work {
-            store.leave_job(JOB, &self.0.node, None).await?;
+            store.leave_job(JOB, &self.0.name, None).await?;
         }
         Ok(priced)
     }
@@ -62,7 +62,7 @@ impl Jobs {
         names: impl IntoIterator<Item = String>,
     ) -> Result<Option<Price>, StoreError> {
         for name in names {
-            if let Some(price) = self.0.parts.store.price(&name).await? {
+            if let Some(price) = self.0.parts.node.store.price(&name).await? {
                 return Ok(Some(price));
             }
         }
@@ -87,15 +87,15 @@ impl Jobs {
         let mut priced = 0;
         loop {
             let now = self.now().await?;
-            if !parts.store.take_job(JOB, &self.0.node, now, now.plus_ms(HOLD_MS)).await? {
+            if !parts.node.store.take_job(JOB, &self.0.name, now, now.plus_ms(HOLD_MS)).await? {
                 return Ok(priced);
             }
             let (began, counting) = (Instant::now(), self.0.counting.lock().await);
-            let late = parts.store.reprice(of, BATCH, &charge).await?;
-            parts.counters.spent_late(&late, parts.clock.now());
+            let late = parts.node.store.reprice(of, BATCH, &charge).await?;
+            parts.node.counters.spent_late(&late, parts.node.clock.now());
             drop(counting);
             let count = late.rows.len();
-            parts.metrics.jobs.repriced.inc_by(count as u64);
+            parts.node.metrics.jobs.repriced.inc_by(count as u64);
             priced += count as u64;
             if count < BATCH as usize {
                 return Ok(priced);

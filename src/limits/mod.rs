@@ -44,8 +44,6 @@ mod shards;
 mod spend;
 mod standing;
 mod sweep;
-#[cfg(test)]
-mod tests;
 mod usage;
 
 use std::sync::Arc;

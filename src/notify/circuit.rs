@@ -35,7 +35,7 @@ pub(super) async fn opened(
     };
     let now = notifier.now().await?;
     let name = format!("circuit:{}", change.provider_id);
-    if !notifier.store.claim_notice(&name, now, now.plus_ms(QUIET_MS)).await? {
+    if !notifier.node.store.claim_notice(&name, now, now.plus_ms(QUIET_MS)).await? {
         return Ok(());
     }
     let data = Data {

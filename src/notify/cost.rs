@@ -61,12 +61,12 @@ pub(super) async fn if_due(
         return Ok(());
     }
     // Counters convert this node's own time.
-    let (now, own) = (notifier.now().await?, notifier.clock.now());
+    let (now, own) = (notifier.now().await?, notifier.node.clock.now());
     if now.is_within(i64::from(settings.cost_alert_check_interval) * 60_000, *checked) {
         return Ok(());
     }
     *checked = now;
-    let snapshot = notifier.state.snapshot();
+    let snapshot = notifier.node.state.snapshot();
     let check = Check { notifier, outbox, stored: &stored, now };
     for caller in snapshot.callers() {
         let target = Target {
@@ -76,12 +76,12 @@ pub(super) async fn if_due(
             limits: &caller.key.limits,
         };
         if target.limits.of_money() {
-            check.all(&target, notifier.counters.key_usage(&caller.key, own).await).await?;
+            check.all(&target, notifier.node.counters.key_usage(&caller.key, own).await).await?;
         }
     }
     for user in snapshot.users.values().filter(|user| user.limits.of_money()) {
         let target = Target { kind: "user", id: user.id.0, name: &user.name, limits: &user.limits };
-        check.all(&target, notifier.counters.user_usage(user, own).await).await?;
+        check.all(&target, notifier.node.counters.user_usage(user, own).await).await?;
     }
     for provider in snapshot.providers.iter().filter(|provider| provider.limits.of_money()) {
         let target = Target {
@@ -90,7 +90,7 @@ pub(super) async fn if_due(
             name: &provider.name,
             limits: &provider.limits,
         };
-        check.all(&target, notifier.counters.provider_usage(provider, own).await).await?;
+        check.all(&target, notifier.node.counters.provider_usage(provider, own).await).await?;
     }
     Ok(())
 }
@@ -134,7 +134,7 @@ impl Check<'_> {
         };
         let window = if rolling.is_some() { 0 } else { ends.0 };
         let name = format!("cost:{}:{}:{period}:{}:{window}", target.kind, target.id, limit.0);
-        if !self.notifier.store.claim_notice(&name, self.now, ends).await? {
+        if !self.notifier.node.store.claim_notice(&name, self.now, ends).await? {
             return Ok(());
         }
         let Some(address) = settings.cost_alert_webhook.clone() else { return Ok(()) };

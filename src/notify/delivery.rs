@@ -81,8 +81,8 @@ async fn to_the_end(parcel: Parcel, notifier: &Notifier) {
             Delivery::Failed
         }
     };
-    notifier.metrics.jobs.notifications_waiting.dec();
-    notifier.metrics.jobs.notified(event, result);
+    notifier.node.metrics.jobs.notifications_waiting.dec();
+    notifier.node.metrics.jobs.notified(event, result);
 }
 
 async fn attempts(parcel: &Parcel, notifier: &Notifier) -> Result<(), WebhookError> {
@@ -92,7 +92,7 @@ async fn attempts(parcel: &Parcel, notifier: &Notifier) -> Result<(), WebhookErr
         let message = Message {
             body: &parcel.body,
             id: &id,
-            at: notifier.clock.now(),
+            at: notifier.node.clock.now(),
             secret: parcel.secret.as_ref(),
         };
         let error = match notifier.webhooks.send(&parcel.address, message).await {

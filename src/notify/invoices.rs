@@ -36,7 +36,7 @@ struct Data<'a> {
 }
 
 pub(super) async fn if_due(notifier: &Notifier, outbox: &Outbox) -> Result<(), Fault> {
-    let mut sources = notifier.store.invoice_sources().await?;
+    let mut sources = notifier.node.store.invoice_sources().await?;
     sources.retain(|stored| stored.source.is_daily);
     if sources.is_empty() {
         return Ok(());
@@ -44,7 +44,7 @@ pub(super) async fn if_due(notifier: &Notifier, outbox: &Outbox) -> Result<(), F
     let now = notifier.now().await?;
     let settled = now.plus_ms(-SETTLED_MS);
     let today = Timestamp(settled.0 - settled.0.rem_euclid(DAY_MS));
-    let store = &notifier.store;
+    let store = &notifier.node.store;
     let job = store.job::<()>(JOB).await?;
     // A time ahead of the present was noted while a clock was ahead.
     let is_done = |done: Timestamp| (today..=now).contains(&done);
@@ -58,7 +58,7 @@ pub(super) async fn if_due(notifier: &Notifier, outbox: &Outbox) -> Result<(), F
     let from = today.plus_ms(-AGAIN * DAY_MS);
     for stored in &sources {
         let compared = match Days::new(from, today, now) {
-            Ok(days) => of_source(store, notifier.state.vault(), stored, days).await,
+            Ok(days) => of_source(store, notifier.node.state.vault(), stored, days).await,
             Err(error) => Err(error),
         };
         let check = Check { notifier, outbox, stored, now };
@@ -125,7 +125,7 @@ impl Check<'_> {
 
     fn name(&self) -> String {
         let id = self.stored.source.provider_id;
-        let snapshot = self.notifier.state.snapshot();
+        let snapshot = self.notifier.node.state.snapshot();
         let found = snapshot.providers.iter().find(|provider| provider.id == id);
         found.map_or_else(|| format!("provider {id}"), |provider| provider.name.clone())
     }
@@ -137,7 +137,7 @@ impl Check<'_> {
         data: &Data<'_>,
     ) -> Result<(), Fault> {
         let ends = self.now.plus_ms(KNOWN_MS);
-        if !self.notifier.store.claim_notice(notice, self.now, ends).await? {
+        if !self.notifier.node.store.claim_notice(notice, self.now, ends).await? {
             return Ok(());
         }
         tracing::warn!(provider = data.provider_id, "{title}");

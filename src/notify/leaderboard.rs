@@ -80,8 +80,8 @@ async fn report(
     date: String,
     most: u32,
 ) -> Result<Data, Fault> {
-    let sums = notifier.store.user_sums(day.0, day.1).await?;
-    let snapshot = notifier.state.snapshot();
+    let sums = notifier.node.store.user_sums(day.0, day.1).await?;
+    let snapshot = notifier.node.state.snapshot();
     let name = |sum: &UserSum| match sum.user_id {
         None => "admin token".to_owned(),
         Some(id) => {

@@ -23,14 +23,11 @@ use chrono_tz::Tz;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::crypto::vault::Place;
-use crate::domain::clock::{Clock, Timestamp};
+use crate::domain::clock::Timestamp;
 use crate::domain::secret::Secret;
 use crate::http_client::Webhooks;
-use crate::limits::Counters;
-use crate::state::unpriced_models::UnpricedModels;
-use crate::state::{Events, State};
-use crate::store::{Store, StoreError, StoredNotifications};
-use crate::telemetry::Metrics;
+use crate::state::Node;
+use crate::store::{StoreError, StoredNotifications};
 use delivery::Outbox;
 
 /// How often the clock is checked.
@@ -38,27 +35,16 @@ const TICK: Duration = Duration::from_secs(20);
 
 /// The parts that the work needs.
 pub struct Notifier {
-    /// Has the settings of notifications, and the claims of messages.
-    pub store: Store,
-    /// Has the names of users and providers, and opens the signing key.
-    pub state: Arc<State>,
-    /// Has what keys, users and providers have spent of their limits.
-    pub counters: Counters,
-    /// Sends changes of circuits and news of providers.
-    pub events: Events,
-    /// Decides what is due, and the time in each message.
-    pub clock: Arc<dyn Clock>,
-    /// In place of `clock`, the database's server decides what is due, if there is one: a node whose
-    /// clock is ahead would claim messages that others then do not send.
+    /// Its events and counters are watched; its database has the settings, and the claims of
+    /// messages.
+    pub node: Arc<Node>,
+    /// The database's server decides what is due, if there is one; otherwise the node's clock. A
+    /// node whose clock is ahead would claim messages that others then do not send.
     pub by_server: bool,
-    /// Counts deliveries.
-    pub metrics: Arc<Metrics>,
     /// Sends the messages, to allowed addresses only.
     pub webhooks: Webhooks,
     /// Decides when a day ends, and when the leaderboard is due.
     pub time_zone: Tz,
-    /// Models without a price that requests asked for.
-    pub unpriced: Arc<UnpricedModels>,
     /// Waits between the attempts to deliver a message.
     pub backoff: Vec<Duration>,
 }
@@ -81,7 +67,7 @@ enum Fault {
 impl Notifier {
     /// Runs until `shutdown` resolves. Deliveries that still wait are dropped then.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
-        let (outbox, waiting) = delivery::outbox(Arc::clone(&self.metrics));
+        let (outbox, waiting) = delivery::outbox(Arc::clone(&self.node.metrics));
         tokio::select! {
             () = shutdown => {}
             () = self.watch(&outbox) => {}
@@ -92,8 +78,8 @@ impl Notifier {
     }
 
     async fn watch(&self, outbox: &Outbox) {
-        let mut circuits = self.events.watch_circuits();
-        let mut providers = self.events.watch_providers();
+        let mut circuits = self.node.events.watch_circuits();
+        let mut providers = self.node.events.watch_providers();
         loop {
             let missed = tokio::select! {
                 circuit = circuits.recv() => match circuit {
@@ -144,18 +130,18 @@ impl Notifier {
 
     /// The present.
     async fn now(&self) -> Result<Timestamp, Fault> {
-        let own = self.clock.now();
-        Ok(if self.by_server { self.store.shared_time(own).await? } else { own })
+        let own = self.node.clock.now();
+        Ok(if self.by_server { self.node.store.shared_time(own).await? } else { own })
     }
 
     /// The settings, if notifications are enabled.
     async fn settings(&self) -> Result<Option<StoredNotifications>, Fault> {
-        let stored = self.store.notifications().await?;
+        let stored = self.node.store.notifications().await?;
         Ok(stored.settings.enabled.then_some(stored))
     }
 
     fn secret(&self, stored: &StoredNotifications) -> Result<Option<Secret>, Fault> {
-        let open = |cipher: &String| self.state.vault().open(Place::WebhookSecret, cipher);
+        let open = |cipher: &String| self.node.state.vault().open(Place::WebhookSecret, cipher);
         Ok(stored.secret_cipher.as_ref().map(open).transpose()?)
     }
 }

@@ -56,7 +56,7 @@ pub(super) async fn changed(
     let now = notifier.now().await?;
     let notice = format!("{}:{}", kind.as_str(), change.provider_id);
     let claimed = kind == Kind::ProviderSwitchedOff
-        || notifier.store.claim_notice(&notice, now, now.plus_ms(QUIET_MS)).await?;
+        || notifier.node.store.claim_notice(&notice, now, now.plus_ms(QUIET_MS)).await?;
     if !claimed {
         return Ok(());
     }

@@ -18,7 +18,7 @@ struct Data<'a> {
 }
 
 pub(super) async fn if_any(notifier: &Notifier, outbox: &Outbox) -> Result<(), Fault> {
-    let models = notifier.unpriced.still(&notifier.state.snapshot());
+    let models = notifier.node.unpriced_models.still(&notifier.node.state.snapshot());
     if models.is_empty() {
         return Ok(());
     }
@@ -30,7 +30,7 @@ pub(super) async fn if_any(notifier: &Notifier, outbox: &Outbox) -> Result<(), F
     let now = notifier.now().await?;
     for one in models {
         let name = format!("unpriced:{}", one.model);
-        if !notifier.store.claim_notice(&name, now, now.plus_ms(DAY_MS)).await? {
+        if !notifier.node.store.claim_notice(&name, now, now.plus_ms(DAY_MS)).await? {
             continue;
         }
         let data = Data { model: &one.model, served: one.served, refused: one.refused };

@@ -4,6 +4,7 @@
 //! `local/administration.rs` passes requests to it.
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -11,7 +12,11 @@ use std::task::{Context, Poll, ready};
 use async_trait::async_trait;
 use bytes::Bytes;
 use http_body::Frame;
+use http_body_util::combinators::UnsyncBoxBody;
 use tokio::sync::mpsc;
+
+/// The body of a reply, which may have no end (a live view).
+pub type AdminBody = UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>;
 
 /// The administration's service in this process.
 #[async_trait]
@@ -21,7 +26,7 @@ pub trait EmbeddedAdmin: Send + Sync {
         &self,
         request: http::Request<ClientBody>,
         peer: Option<SocketAddr>,
-    ) -> AdminReply;
+    ) -> http::Response<AdminBody>;
 }
 
 /// A request's body: each piece is read from the client on request.
@@ -61,19 +66,4 @@ pub(in crate::proxy) struct Feed {
 pub(in crate::proxy) fn client_body() -> (ClientBody, Feed) {
     let ((wanted, asked), (pieces, body)) = (mpsc::channel(1), mpsc::channel(1));
     (ClientBody { wanted, pieces: body, is_asked: false }, Feed { wanted: asked, pieces })
-}
-
-/// A reply, its body piece by piece.
-pub struct AdminReply {
-    /// The status and the headers.
-    pub head: http::response::Parts,
-    /// The body, which may have no end (a live view).
-    pub body: Box<dyn Pieces>,
-}
-
-/// The pieces of a body; `None` at its end.
-#[async_trait]
-pub trait Pieces: Send {
-    /// Waits for the next piece. Dropped while it waits if the client closes the connection.
-    async fn next(&mut self) -> Option<Bytes>;
 }

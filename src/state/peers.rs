@@ -11,9 +11,8 @@ use futures_util::StreamExt as _;
 use redis::RedisError;
 use redis::aio::{MultiplexedConnection, PubSub};
 
-use super::health::Health;
+use super::Node;
 use super::health::update::HealthUpdate;
-use super::publish::State;
 use crate::redis::{Primary, Server};
 
 const TIME_LIMIT: Duration = Duration::from_secs(2);
@@ -37,21 +36,15 @@ enum Fault {
 pub struct Peers {
     server: Server,
     prefix: String,
-    state: Arc<State>,
-    health: Arc<Health>,
+    node: Arc<Node>,
 }
 
 impl Peers {
     /// # Errors
     /// When the address is invalid; the error does not contain the address.
-    pub fn new(
-        server: &Server,
-        prefix: &str,
-        state: Arc<State>,
-        health: Arc<Health>,
-    ) -> Result<Self, String> {
+    pub fn new(server: &Server, prefix: &str, node: Arc<Node>) -> Result<Self, String> {
         server.check()?;
-        Ok(Self { server: server.clone(), prefix: server.names(prefix)?, state, health })
+        Ok(Self { server: server.clone(), prefix: server.names(prefix)?, node })
     }
 
     /// Runs until `stop` resolves. Errors are logged once per change.
@@ -110,7 +103,7 @@ impl Peers {
                     }
                     None => Err(Fault::Ended),
                 },
-                () = self.health.marked() => self.tell(&mut connection).await,
+                () = self.node.health.marked() => self.tell(&mut connection).await,
                 _ = beat.tick() => {
                     within(redis::cmd("PING").query_async::<redis::Value>(&mut connection)).await.map(|_| ())
                 }
@@ -122,16 +115,16 @@ impl Peers {
     }
 
     fn apply_update(&self, text: &str) {
-        let snapshot = self.state.snapshot();
+        let snapshot = self.node.state.snapshot();
         if let Some(update) = HealthUpdate::read(text)
             && let Some(provider) = snapshot.provider(update.provider)
         {
-            self.health.apply_update(&update, provider);
+            self.node.health.apply_update(&update, provider);
         }
     }
 
     async fn tell(&self, connection: &mut MultiplexedConnection) -> Result<(), Fault> {
-        let news = self.health.take_updates();
+        let news = self.node.health.take_updates();
         let mut all = redis::pipe();
         for update in &news {
             let text = update.to_text();
@@ -143,7 +136,7 @@ impl Peers {
         all.pexpire(self.stored(), KEEP_MS).ignore();
         let done = within(all.query_async::<()>(connection)).await;
         if done.is_err() {
-            news.iter().for_each(|update| self.health.mark_changed(update.provider));
+            news.iter().for_each(|update| self.node.health.mark_changed(update.provider));
         }
         done
     }

@@ -10,15 +10,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
 use serde_json::json;
 
-use super::events::{Events, ProviderChange, ProviderNews};
-use super::health::Health;
+use super::Node;
+use super::events::{ProviderChange, ProviderNews};
 use super::health::attempts::AttemptError;
-use super::publish::{State, StateError};
-use crate::config::Live;
-use crate::domain::clock::Clock;
+use super::publish::StateError;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::{LastError, Provider, SwitchedOff};
 use crate::policy::stand_in;
@@ -31,16 +28,8 @@ const ACTOR: &str = "gateway";
 
 /// The task; see the header.
 pub struct SwitchOff {
-    /// The snapshot with the providers, and the database to write to.
-    pub state: Arc<State>,
-    /// Counts failed probes.
-    pub health: Arc<Health>,
-    /// Wakes the task when a circuit changes, and receives the news of a disabled provider.
-    pub events: Events,
-    /// Has the bound, which a reload may change.
-    pub live: Arc<ArcSwap<Live>>,
-    /// The time of the change.
-    pub clock: Arc<dyn Clock>,
+    /// Its health counts failed probes, and its live settings have the bound.
+    pub node: Arc<Node>,
 }
 
 /// The result of a check, for the next one.
@@ -68,7 +57,7 @@ impl SwitchOff {
     /// Runs until `stop` resolves. Database errors are logged once, and the next check tries again.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         tokio::pin!(stop);
-        let mut circuits = self.events.watch_circuits();
+        let mut circuits = self.node.events.watch_circuits();
         let mut memory = Memory::default();
         loop {
             tokio::select! {
@@ -82,12 +71,12 @@ impl SwitchOff {
     }
 
     async fn look(&self, memory: &mut Memory) {
-        let bound = self.live.load().breaker.disable_after_failed_probes;
-        let snapshot = self.state.snapshot();
+        let bound = self.node.live.load().breaker.disable_after_failed_probes;
+        let snapshot = self.node.state.snapshot();
         let mut over = HashMap::new();
         for provider in &snapshot.providers {
             // Even if nothing is to be disabled: this drops the state of an earlier address.
-            let (probes, error) = self.health.failed_probes(provider);
+            let (probes, error) = self.node.health.failed_probes(provider);
             if bound == 0 || probes < bound || !provider.is_enabled {
                 continue;
             }
@@ -123,7 +112,7 @@ impl SwitchOff {
         probes: u32,
         error: Option<&AttemptError>,
     ) -> Result<Done, StateError> {
-        let mut tx = self.state.store().begin().await?;
+        let mut tx = self.node.state.store().begin().await?;
         let all = tx.providers().await?;
         let Some(stored) = all.iter().map(|one| &one.provider).find(|one| one.id == provider.id)
         else {
@@ -133,7 +122,7 @@ impl SwitchOff {
             return Ok(Done::Nothing);
         }
         // If its credential does not open here, it serves nothing.
-        let snapshot = self.state.snapshot();
+        let snapshot = self.node.state.snapshot();
         let serves = |one: &&Provider| {
             one.is_enabled && one.id != stored.id && snapshot.provider(one.id).is_some()
         };
@@ -141,7 +130,7 @@ impl SwitchOff {
         if let Some(gap) = stand_in::gap(stored, &others) {
             return Ok(Done::Kept { group: gap.group.to_owned(), model: gap.model.to_owned() });
         }
-        let now = self.clock.now();
+        let now = self.node.clock.now();
         let why = SwitchedOff { at: now, failed_probes: probes, error: error.map(last_error) };
         let switched_off = Some(why.clone());
         let disabled =
@@ -163,7 +152,7 @@ impl SwitchOff {
         })
         .await?;
         tx.commit().await?;
-        if let Err(error) = self.state.publish().await {
+        if let Err(error) = self.node.state.publish().await {
             tracing::warn!(%error, "a provider was disabled, and the configuration not read again: \
                 the next look does");
         }
@@ -180,7 +169,7 @@ impl SwitchOff {
                     error,
                     "a failing provider was disabled: an administrator can enable it again"
                 );
-                self.events.provider(ProviderChange {
+                self.node.events.provider(ProviderChange {
                     provider_id: provider.id,
                     provider_name: provider.name.as_str().into(),
                     news: ProviderNews::SwitchedOff { failed_probes: probes },

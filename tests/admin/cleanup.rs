@@ -13,6 +13,7 @@ use tollgate::store::{Backend, LogFilter, LogPageAsk};
 
 use super::gate::{Gate, NOON, Person};
 use super::statistics::record;
+use crate::support::node::beside;
 
 const DAY: i64 = 24 * 3_600_000;
 
@@ -100,11 +101,8 @@ async fn the_schedule_is_served_once_a_day_by_one_node() {
     for backend in [Backend::Sqlite, Backend::Postgres] {
         let gate = Gate::start_on(backend).await;
         let other = Jobs::new(JobParts {
-            store: gate.store.clone(),
-            clock: Arc::clone(&gate.clock) as Arc<dyn Clock>,
+            node: Arc::clone(&gate.node),
             by_server: false,
-            counters: (*gate.counters).clone(),
-            metrics: Arc::clone(&gate.metrics),
             time_zone: super::gate::ZONE,
         });
         let ann = gate.person("ann", json!({})).await;
@@ -149,11 +147,8 @@ async fn a_node_whose_clock_is_ahead_removes_nothing_that_is_kept_and_puts_off_n
     let now = SystemClock.now();
     let ahead = Arc::new(ManualClock::at(now.plus_ms(40 * DAY)));
     let node = Jobs::new(JobParts {
-        store: gate.store.clone(),
-        clock: Arc::clone(&ahead) as Arc<dyn Clock>,
+        node: beside(&gate, Arc::clone(&ahead) as Arc<dyn Clock>),
         by_server: true,
-        counters: (*gate.counters).clone(),
-        metrics: Arc::clone(&gate.metrics),
         time_zone: super::gate::ZONE,
     });
     let ann = gate.person("ann", json!({})).await;

@@ -1,7 +1,6 @@
 //! The client's address behind a reverse proxy, as throttling and the audit log use it.
 
 use serde_json::{Value, json};
-use tollgate::domain::network::Networks;
 
 use super::gate::{Gate, Reply, TOKEN};
 
@@ -20,7 +19,7 @@ async fn login(gate: &Gate, key: &str, headers: &[(&str, &str)]) -> (u16, String
 #[tokio::test]
 async fn ten_bad_logins_through_a_trusted_proxy_lock_out_their_own_client_alone() {
     let gate = Gate::start().await;
-    *gate.trusted.lock().unwrap() = Networks::parse(&["127.0.0.0/8"]).unwrap();
+    gate.trust(&["127.0.0.0/8"]);
     let attacker = [("x-forwarded-for", "9.9.9.9, 203.0.113.7")];
     for _ in 0..10 {
         assert_eq!(login(&gate, WRONG, &attacker).await.0, 401);
@@ -63,7 +62,7 @@ async fn audit_records_name_the_client_behind_the_proxy() {
         Reply::of(request.json(&json!({ "name": name }))).await.data();
     };
     add("direct").await;
-    *gate.trusted.lock().unwrap() = Networks::parse(&["127.0.0.1"]).unwrap();
+    gate.trust(&["127.0.0.1"]);
     add("proxied").await;
     let page = gate.admin("audit/getAuditLog", json!({})).await.data();
     let addresses: Vec<&Value> =

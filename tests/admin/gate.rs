@@ -1,6 +1,7 @@
 //! A running administration surface for one test, a client for it, and a receiver of its webhooks.
 
 use std::net::TcpListener;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
 use reqwest::StatusCode;
@@ -10,57 +11,44 @@ use tokio::task::JoinSet;
 use tollgate::admin::context::ProxyPlace;
 use tollgate::admin::playground::Playground;
 use tollgate::admin::{Context, router, serve};
-use tollgate::crypto::vault::Vault;
+use tollgate::config::Live;
 use tollgate::domain::clock::{Clock, ManualClock, Timestamp};
 use tollgate::domain::format::WireFormat;
 use tollgate::domain::network::{Network, Networks};
 use tollgate::domain::secret::Secret;
-use tollgate::formats::client_address::client_address;
 use tollgate::http_client::Webhooks;
 use tollgate::jobs::{JobParts, Jobs};
 use tollgate::ledger::JournalStats;
 use tollgate::limits::{Asks, CounterSettings, Counters};
 use tollgate::policy::reservation::Reservation;
-use tollgate::state::unpriced_models::UnpricedModels;
-use tollgate::state::{AdminToken, Conditions, Events, Health, RejectedRequests, State};
+use tollgate::state::Node;
 use tollgate::store::{Backend, Store};
-use tollgate::telemetry::Metrics;
 
 use super::places::slots;
 use super::playground::OneAnswer;
 use super::receiver::Receiver;
+pub use crate::support::node::TOKEN;
+use crate::support::node::node;
 use crate::support::postgres;
 
-pub const TOKEN: &str = "the-administrators-token";
 /// 2026-11-21T04:00:00Z: noon in the gateway's time zone.
 pub const NOON: Timestamp = Timestamp(1_795_233_600_000);
 pub const ZONE: chrono_tz::Tz = chrono_tz::Asia::Shanghai;
 
 /// The gateway's administration, a client, and the data plane's view.
 pub struct Gate {
-    pub unpriced_models: Arc<UnpricedModels>,
+    pub node: Arc<Node>,
     pub url: String,
     pub http: reqwest::Client,
-    pub state: Arc<State>,
-    pub store: Store,
-    pub counters: Arc<Counters>,
     pub clock: Arc<ManualClock>,
-    pub metrics: Arc<Metrics>,
     pub jobs: Jobs,
     pub receiver: Receiver,
     pub app_url: Option<String>,
     _tasks: JoinSet<()>,
     /// Announces the stop to unbounded replies.
     pub stopping: watch::Sender<bool>,
-    pub events: Events,
-    pub health: Arc<Health>,
-    /// The injected faults of the node.
-    pub conditions: Arc<Conditions>,
     /// The injected figures of the journal.
     pub journal: Arc<Mutex<JournalStats>>,
-    pub admin_token: Arc<AdminToken>,
-    /// The reverse proxies that are trusted; none at first.
-    pub trusted: Arc<Mutex<Networks>>,
     _stop: oneshot::Sender<()>,
     pub dir: tempfile::TempDir,
 }
@@ -111,10 +99,6 @@ fn price_list(dir: &std::path::Path) -> String {
     format!("file://{}", file.display())
 }
 
-fn vault() -> Vault {
-    Vault::from_secret(&Secret::new("a secret for the tests"))
-}
-
 /// What requests that the tests count ask for.
 pub fn asks() -> Asks {
     Asks { model: "latest".into(), format: WireFormat::Native }
@@ -124,23 +108,6 @@ fn counters(time_zone: chrono_tz::Tz) -> Counters {
     Counters::new(CounterSettings {
         session_ttl_ms: 300_000,
         reservation: Reservation::Expected,
-        time_zone,
-    })
-}
-
-fn jobs(
-    store: &Store,
-    clock: &Arc<ManualClock>,
-    counters: &Counters,
-    metrics: &Arc<Metrics>,
-    time_zone: chrono_tz::Tz,
-) -> Jobs {
-    Jobs::new(JobParts {
-        store: store.clone(),
-        clock: Arc::clone(clock) as Arc<dyn Clock>,
-        by_server: false,
-        counters: counters.clone(),
-        metrics: Arc::clone(metrics),
         time_zone,
     })
 }
@@ -156,7 +123,23 @@ fn serve_api(context: Context, stopped: oneshot::Receiver<()>, tasks: &mut JoinS
     url
 }
 
+/// What the administration shares with the data plane.
+impl Deref for Gate {
+    type Target = Node;
+
+    fn deref(&self) -> &Node {
+        &self.node
+    }
+}
+
 impl Gate {
+    /// Trusts these reverse proxies; none at first.
+    pub fn trust(&self, proxies: &[&str]) {
+        let trusted_proxies = Networks::parse(proxies).unwrap();
+        let live = Live { trusted_proxies, ..(**self.live.load()).clone() };
+        self.live.store(Arc::new(live));
+    }
+
     pub async fn start() -> Self {
         Self::start_on(Backend::Sqlite).await
     }
@@ -169,7 +152,6 @@ impl Gate {
         Self::start_in(ZONE, backend, app_url, secure_cookies).await
     }
 
-    #[expect(clippy::too_many_lines, reason = "two literals that name every part once")]
     pub async fn start_in(
         time_zone: chrono_tz::Tz,
         backend: Backend,
@@ -178,46 +160,21 @@ impl Gate {
     ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = fresh_store(backend, dir.path()).await;
-        let events = Events::default();
-        let state = State::open(store.clone(), vault(), events.clone()).await.unwrap();
         let clock = Arc::new(ManualClock::at(NOON));
-        let counters = Arc::new(counters(time_zone));
-        let metrics = Arc::new(Metrics::new().unwrap());
-        let jobs = jobs(&store, &clock, &counters, &metrics, time_zone);
-        let health = Arc::new(Health::new(events.clone()));
-        let conditions = Arc::<Conditions>::default();
-        let unpriced_models = Arc::<UnpricedModels>::default();
+        let node = node(store, counters(time_zone), Arc::clone(&clock) as Arc<dyn Clock>).await;
+        let jobs = Jobs::new(JobParts { node: Arc::clone(&node), by_server: false, time_zone });
         let (stopping, watching) = watch::channel(false);
         let journal = Arc::new(Mutex::new(JournalStats::default()));
         let look = Arc::clone(&journal);
-        let admin_token = Arc::new(AdminToken::new(Secret::new(TOKEN)));
-        let trusted = Arc::new(Mutex::new(Networks::default()));
-        let trusting = Arc::clone(&trusted);
         let context = Context {
-            state: Arc::clone(&state),
-            store: store.clone(),
-            clock: Arc::clone(&clock) as Arc<dyn Clock>,
-            counters: Arc::clone(&counters),
-            health: Arc::clone(&health),
-            listings: Arc::default(),
-            rejected: Arc::new(RejectedRequests::new(NOON)),
+            node: Arc::clone(&node),
             store_messages: true,
             playground: Playground::new(Arc::new(OneAnswer)),
-            events: events.clone(),
-            conditions: Arc::clone(&conditions),
             journal: Arc::new(move || *look.lock().unwrap()),
-            metrics: Arc::clone(&metrics),
             jobs: jobs.clone(),
             webhooks: webhooks(),
             price_list: price_list(dir.path()),
             has_own_seed: false,
-            price_sync: Arc::new(|| false),
-            unpriced_models: Arc::clone(&unpriced_models),
-            unpriced: Arc::new(tollgate::policy::unpriced::Unpriced::default),
-            client_address: Arc::new(move |peer, headers| {
-                client_address(peer, headers, &trusting.lock().unwrap())
-            }),
-            admin_token: Arc::clone(&admin_token),
             time_zone,
             app_url: app_url.map(str::to_owned),
             secure_cookies,
@@ -230,25 +187,16 @@ impl Gate {
         tasks.spawn(jobs.clone().run(std::future::pending()));
         let receiver = Receiver::start(&mut tasks);
         Self {
-            unpriced_models,
+            node,
             url,
             http: client(),
-            state,
-            store,
-            counters,
             clock,
-            metrics,
             jobs,
             receiver,
             app_url: app_url.map(str::to_owned),
             _tasks: tasks,
             stopping,
-            events,
-            health,
-            conditions,
             journal,
-            admin_token,
-            trusted,
             _stop: stop,
             dir,
         }

@@ -17,6 +17,7 @@ use tollgate::state::{CircuitChange, Events, ProviderChange, ProviderNews};
 use tollgate::store::Backend;
 
 use super::gate::{Gate, NOON, webhooks};
+use crate::support::node::beside;
 
 const SECRET: &str = "the-receivers-own-secret";
 
@@ -32,18 +33,13 @@ fn start_notifier_by(
     tasks: &mut JoinSet<()>,
     time_zone: chrono_tz::Tz,
 ) -> Events {
-    let events = Events::default();
+    let node = beside(gate, Arc::clone(&gate.clock) as Arc<dyn Clock>);
+    let events = node.events.clone();
     let notifier = Notifier {
-        store: gate.store.clone(),
-        state: Arc::clone(&gate.state),
-        counters: (*gate.counters).clone(),
-        events: events.clone(),
-        clock: Arc::clone(&gate.clock) as Arc<dyn Clock>,
+        node,
         by_server,
-        metrics: Arc::clone(&gate.metrics),
         webhooks: webhooks(),
         time_zone,
-        unpriced: Arc::clone(&gate.unpriced_models),
         backoff: vec![Duration::from_millis(5); 3],
     };
     tasks.spawn(notifier.run(std::future::pending()));

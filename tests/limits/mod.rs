@@ -7,6 +7,7 @@
 )]
 
 mod clocks;
+mod counters;
 mod events_document;
 mod last_dollar;
 mod resets;

@@ -22,10 +22,10 @@ use tollgate::jobs::{JobParts, Jobs};
 use tollgate::limits::{CounterSettings, Counters};
 use tollgate::policy::reservation::Reservation;
 use tollgate::store::Store;
-use tollgate::telemetry::Metrics;
 
 use super::pair::TIME_LIMIT;
 use crate::store::make::{bare_record, key};
+use crate::support::node::node;
 use crate::support::postgres;
 
 /// A dollar for each request.
@@ -154,11 +154,8 @@ impl Node {
             time_zone: Tz::UTC,
         });
         let jobs = Jobs::new(JobParts {
-            store: store.clone(),
-            clock: Arc::new(SystemClock),
+            node: node(store.clone(), counters.clone(), Arc::new(SystemClock)).await,
             by_server: true,
-            counters: counters.clone(),
-            metrics: Arc::new(Metrics::new().unwrap()),
             time_zone: Tz::UTC,
         });
         let limits = Limits::default();

@@ -3,6 +3,7 @@
 pub mod clock;
 pub mod gateway;
 pub mod link;
+pub mod node;
 pub mod ports;
 pub mod postgres;
 pub mod redis;

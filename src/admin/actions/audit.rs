@@ -54,5 +54,5 @@ async fn get_audit_log(call: Call, body: AuditFilter) -> Result<AuditPageRecord,
         before: body.cursor.plain(),
         max: body.page_size.0,
     };
-    Ok(call.ctx.store.audit_log(&ask).await?.into())
+    Ok(call.ctx.node.store.audit_log(&ask).await?.into())
 }

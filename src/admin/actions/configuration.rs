@@ -42,6 +42,7 @@ pub fn operations() -> Vec<Operation> {
             Permission::Admin,
             get_configuration,
         )
+        .reads()
         .doc("The whole configuration as one document, keys as hashes."),
         Operation::action(
             "actions/configuration/applyConfiguration",
@@ -90,8 +91,8 @@ struct Configuration {
 }
 
 async fn get_configuration(call: Call, body: GetConfiguration) -> Result<Configuration, ApiError> {
-    let whole = call.ctx.store.load_whole().await?;
-    let document = declarative::export(call.ctx.state.vault(), &whole, body.secrets.0)?;
+    let whole = call.ctx.node.store.load_whole().await?;
+    let document = declarative::export(call.ctx.node.state.vault(), &whole, body.secrets.0)?;
     Ok(Configuration { document })
 }
 
@@ -101,18 +102,18 @@ async fn apply_configuration(call: Call, body: ApplyConfiguration) -> Result<Pla
         Order { document: body.document.0, prune: body.prune, dry_run, may_take_last_key: false };
     let by = By { actor: call.who()?.label(), client: call.client };
     let desk = Desk {
-        vault: call.ctx.state.vault(),
+        vault: call.ctx.node.state.vault(),
         webhooks: &call.ctx.webhooks,
         time_zone: call.ctx.time_zone,
         now: call.now,
     };
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let mut applied = declarative::apply(desk, &mut tx, order, by).await?;
     if dry_run || applied.plan.changes.is_empty() {
         return Ok(applied.plan);
     }
     call.commit(tx).await?;
-    applied.end_logins(&call.ctx.store).await?;
+    applied.end_logins(&call.ctx.node.store).await?;
     if applied.prices_changed {
         call.ctx.jobs.reprice_soon();
     }

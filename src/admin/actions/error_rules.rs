@@ -85,20 +85,25 @@ pub struct Trial {
 pub fn operations() -> Vec<Operation> {
     let operations = [
         Operation::action("ui/error-rules/list", Permission::Admin, list)
+            .reads()
             .doc("All error rules, in the order in which they are asked."),
         Operation::action("ui/error-rules/create", Permission::Admin, create)
+            .creates()
             .doc("Adds a rule.")
             .errors(&[Code::DUPLICATE_RULE]),
         Operation::action("ui/error-rules/update", Permission::Admin, update)
+            .updates()
             .doc("Changes what is sent and leaves the rest.")
             .errors(&[Code::NOT_FOUND, Code::DUPLICATE_RULE]),
         Operation::action("ui/error-rules/delete", Permission::Admin, delete)
+            .deletes()
             .doc(
                 "Removes a rule. One of the program's own does not come back with an upgrade, but \
                   can be restored.",
             )
             .errors(&[Code::NOT_FOUND]),
         Operation::action("ui/error-rules/listRemoved", Permission::Admin, list_removed)
+            .reads()
             .doc("The program's own rules that were removed and can be restored."),
         Operation::action("ui/error-rules/restore", Permission::Admin, restore)
             .doc(
@@ -107,13 +112,14 @@ pub fn operations() -> Vec<Operation> {
             )
             .errors(&[Code::NOT_FOUND, Code::DUPLICATE_RULE]),
         Operation::action("ui/error-rules/test", Permission::Admin, test)
+            .reads()
             .doc("Returns how the current rules treat an upstream's error."),
     ];
     operations.into_iter().map(Operation::unpublished).collect()
 }
 
 async fn list(call: Call, _: Nothing) -> Result<Vec<RuleRecord>, ApiError> {
-    Ok(call.ctx.state.peek().error_rules.all().iter().map(RuleRecord::new).collect())
+    Ok(call.ctx.node.state.peek().error_rules.all().iter().map(RuleRecord::new).collect())
 }
 
 /// A rule as it is before any field is put into it.
@@ -141,7 +147,7 @@ pub(in crate::admin) const fn blank(now: Timestamp) -> ErrorRule {
 async fn create(call: Call, body: RuleFields) -> Result<RuleRecord, ApiError> {
     let mut rule = blank(call.now);
     body.apply(&mut rule)?;
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     check(&mut tx, &rule).await?;
     rule.id = tx.insert_error_rule(&rule).await?;
     audit(&call, &mut tx, "error-rules.create", (None, Some(&rule))).await?;
@@ -150,7 +156,7 @@ async fn create(call: Call, body: RuleFields) -> Result<RuleRecord, ApiError> {
 }
 
 async fn update(call: Call, body: Edit<OfRule, RuleFields>) -> Result<RuleRecord, ApiError> {
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let before = found(&mut tx, &body.target).await?;
     let mut rule = before.clone();
     body.change.apply(&mut rule)?;
@@ -167,7 +173,7 @@ async fn update(call: Call, body: Edit<OfRule, RuleFields>) -> Result<RuleRecord
 }
 
 async fn delete(call: Call, body: OfRule) -> Result<(), ApiError> {
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let before = found(&mut tx, &body).await?;
     if before.builtin_code.is_some() {
         let gone = ErrorRule { deleted_at: Some(call.now), updated_at: call.now, ..before.clone() };
@@ -180,7 +186,7 @@ async fn delete(call: Call, body: OfRule) -> Result<(), ApiError> {
 }
 
 async fn list_removed(call: Call, _: Nothing) -> Result<Vec<RuleRecord>, ApiError> {
-    let all = call.ctx.store.begin().await?.error_rules().await?;
+    let all = call.ctx.node.store.begin().await?.error_rules().await?;
     let removed = all.iter().filter(|rule| rule.deleted_at.is_some());
     let shipped = removed.filter_map(|rule| builtin::as_shipped(rule, BUILTIN_RULES, call.now));
     Ok(shipped.map(|rule| RuleRecord::new(&rule)).collect())
@@ -188,7 +194,7 @@ async fn list_removed(call: Call, _: Nothing) -> Result<Vec<RuleRecord>, ApiErro
 
 async fn restore(call: Call, body: OfRule) -> Result<RuleRecord, ApiError> {
     let id = body.id.0;
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let stored = tx.error_rules().await?.into_iter().find(|rule| rule.id.0 == id);
     let shipped =
         stored.as_ref().and_then(|rule| builtin::as_shipped(rule, BUILTIN_RULES, call.now));
@@ -212,7 +218,7 @@ async fn test(call: Call, body: Trial) -> Result<RuleTrial, ApiError> {
         message: Some(&read.message),
         body: &[],
     };
-    let snapshot = call.ctx.state.snapshot();
+    let snapshot = call.ctx.node.state.snapshot();
     let matches: Vec<_> = snapshot.error_rules.matching(&seen).collect();
     let situation = Situation {
         now: call.now,

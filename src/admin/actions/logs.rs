@@ -104,6 +104,7 @@ pub fn operations() -> Vec<Operation> {
             Permission::Admin,
             get_rejected_requests,
         )
+        .reads()
         .doc(
             "Requests to the node that answers that failed authentication, the latest first: \
               equal ones share an entry. They are kept in memory, and not in the usage log.",
@@ -112,8 +113,8 @@ pub fn operations() -> Vec<Operation> {
 }
 
 async fn get_rejected_requests(call: Call, _: Nothing) -> Result<RejectedPage, ApiError> {
-    let (entries, total, since) = call.ctx.rejected.all();
-    Ok(RejectedPage::new(&entries, total, since, &call.ctx.state.snapshot()))
+    let (entries, total, since) = call.ctx.node.rejected.all();
+    Ok(RejectedPage::new(&entries, total, since, &call.ctx.node.state.snapshot()))
 }
 
 async fn get_usage_logs(call: Call, body: LogQuery) -> Result<LogPageRecord, ApiError> {
@@ -145,33 +146,34 @@ pub async fn page(
         page_size: query.page_size.0,
         cursor: query.cursor.plain(),
     };
-    let found = call.ctx.store.usage_logs(filter, &ask).await.map_err(|error| match error {
-        StoreError::Missing { .. } => {
-            ApiError::because(Code::INVALID_FORMAT, Reason::CursorForeign).field("cursor")
-        }
-        other => other.into(),
-    })?;
+    let found =
+        call.ctx.node.store.usage_logs(filter, &ask).await.map_err(|error| match error {
+            StoreError::Missing { .. } => {
+                ApiError::because(Code::INVALID_FORMAT, Reason::CursorForeign).field("cursor")
+            }
+            other => other.into(),
+        })?;
     Ok(LogPageRecord::new(found, Reader::of(call.who()?.is_admin()), ask.page, ask.page_size))
 }
 
 async fn get_model_list(call: Call, _: Nothing) -> Result<Vec<String>, ApiError> {
-    Ok(call.ctx.store.models_asked_for(client::scope(call.who()?)).await?)
+    Ok(call.ctx.node.store.models_asked_for(client::scope(call.who()?)).await?)
 }
 
 async fn get_status_code_list(call: Call, _: Nothing) -> Result<Vec<u16>, ApiError> {
-    Ok(call.ctx.store.statuses_answered(client::scope(call.who()?)).await?)
+    Ok(call.ctx.node.store.statuses_answered(client::scope(call.who()?)).await?)
 }
 
 async fn get_usage_log_detail(call: Call, body: OfRequest) -> Result<LogDetail, ApiError> {
     let who = call.who()?;
     let missing = || ApiError::by_code(Code::NOT_FOUND, "there is no such request in the log");
     let id = RequestId::parse(&body.request_id.0).ok_or_else(missing)?;
-    let row = call.ctx.store.usage_log(id).await?.ok_or_else(missing)?;
+    let row = call.ctx.node.store.usage_log(id).await?.ok_or_else(missing)?;
     // Another user's request counts as missing: the answer to an id reveals nothing.
     if !who.is_admin() && row.record.user_id != who.user_id() {
         return Err(missing());
     }
-    let snapshot = call.ctx.state.snapshot();
+    let snapshot = call.ctx.node.state.snapshot();
     let upstream = row.record.upstream_model.as_deref().unwrap_or(&row.record.model);
     let priced_by = row.record.price_model.as_deref().and_then(|entry| snapshot.prices.get(entry));
     let price = priced_by.or_else(|| snapshot.price_for(&row.record.model, upstream));

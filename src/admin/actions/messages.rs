@@ -60,8 +60,12 @@ async fn get_session_messages(call: Call, body: MessagePage) -> Result<SessionMe
     });
     let before = before.transpose()?;
     let size = body.page_size.0;
-    let mut found =
-        call.ctx.store.session_messages((&session, key), before, size.saturating_add(1)).await?;
+    let mut found = call
+        .ctx
+        .node
+        .store
+        .session_messages((&session, key), before, size.saturating_add(1))
+        .await?;
     let more = found.len() > usize::try_from(size).unwrap_or(usize::MAX);
     found.truncate(usize::try_from(size).unwrap_or(usize::MAX));
     let next_cursor = found.last().filter(|_| more).map(cursor_after);

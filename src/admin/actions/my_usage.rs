@@ -37,8 +37,10 @@ pub fn operations() -> Vec<Operation> {
     let any = Permission::Any;
     vec![
         Operation::action("actions/my-usage/getMyUsageMetadata", any, metadata)
+            .reads()
             .doc("The key that asks, and its user."),
         Operation::action("actions/my-usage/getMyQuota", any, quota)
+            .reads()
             .doc("What the key and its user have used of each of their limits."),
         Operation::action("actions/my-usage/getMyTodayStats", any, today)
             .report()
@@ -50,6 +52,7 @@ pub fn operations() -> Vec<Operation> {
             .report()
             .doc("What the key was used for in some time, or ever, by model too."),
         Operation::action("actions/my-usage/getMyAvailableModels", any, available_models)
+            .reads()
             .doc("The models that the key can reach, sorted: those of `/v1/models`."),
     ]
 }
@@ -69,7 +72,7 @@ async fn metadata(call: Call, _: Nothing) -> Result<MyMetadata, ApiError> {
 
 async fn quota(call: Call, _: Nothing) -> Result<MyQuota, ApiError> {
     let (key, user) = me(&call)?;
-    let counters = &call.ctx.counters;
+    let counters = &call.ctx.node.counters;
     let of_key = counters.key_usage(&key, call.now).await;
     let of_user = counters.user_usage(&user, call.now).await;
     Ok(MyQuota { key: (&of_key).into(), user: (&of_user).into() })
@@ -94,7 +97,7 @@ async fn summary(call: Call, body: Stretch) -> Result<MyStats, ApiError> {
     let (start, end) =
         (body.start_date.map(|at| at.start(tz)), body.end_date.map(|at| at.end(tz).plus_ms(1)));
     if start.is_none() && end.is_none() {
-        let totals = call.ctx.store.key_totals(user.id, key.id).await?;
+        let totals = call.ctx.node.store.key_totals(user.id, key.id).await?;
         return Ok(MyStats::new(totals.into_iter().map(of_lifetime).collect()));
     }
     stats(&call, start.unwrap_or_default(), end.unwrap_or(call.now.plus_ms(1))).await
@@ -103,7 +106,7 @@ async fn summary(call: Call, body: Stretch) -> Result<MyStats, ApiError> {
 /// The use of the key between two times.
 async fn stats(call: &Call, from: Timestamp, until: Timestamp) -> Result<MyStats, ApiError> {
     let (key, user) = me(call)?;
-    let keys = call.ctx.store.key_statistics(user.id, from, until).await?;
+    let keys = call.ctx.node.store.key_statistics(user.id, from, until).await?;
     let models: Vec<ModelStatistics> = keys
         .into_iter()
         .find(|found| found.key_id == key.id)
@@ -117,6 +120,9 @@ async fn available_models(call: Call, _: Nothing) -> Result<Vec<String>, ApiErro
     let (key, user) = me(&call)?;
     let allowed_models = [&*key.allowed_models, &*user.allowed_models];
     let reach = Reach { groups: Some(&key.provider_group), allowed_models };
-    let snapshot = call.ctx.state.snapshot();
-    Ok(reach.models(&snapshot, |provider| call.ctx.listings.last(provider)).into_iter().collect())
+    let snapshot = call.ctx.node.state.snapshot();
+    Ok(reach
+        .models(&snapshot, |provider| call.ctx.node.listings.last(provider))
+        .into_iter()
+        .collect())
 }

@@ -73,12 +73,14 @@ pub fn operations() -> Vec<Operation> {
             Permission::Admin,
             get_settings,
         )
+        .reads()
         .doc("Which notifications are sent where."),
         Operation::action(
             "actions/notifications/updateNotificationSettingsAction",
             Permission::Admin,
             update_settings,
         )
+        .updates()
         .doc("Changes what is sent, and returns the current settings.")
         .errors(&[Code::OPERATION_FAILED]),
         Operation::action(
@@ -86,13 +88,14 @@ pub fn operations() -> Vec<Operation> {
             Permission::Admin,
             test_webhook,
         )
+        .reads()
         .doc("Sends a test message to a webhook, signed as all are.")
         .errors(&[Code::OPERATION_FAILED]),
     ]
 }
 
 async fn get_settings(call: Call, _: Nothing) -> Result<NotificationsRecord, ApiError> {
-    Ok(NotificationsRecord::new(&call.ctx.store.notifications().await?))
+    Ok(NotificationsRecord::new(&call.ctx.node.store.notifications().await?))
 }
 
 async fn update_settings(
@@ -105,7 +108,7 @@ async fn update_settings(
             call.ctx.webhooks.check(&address).map_err(|error| fault(field, error))?;
         }
     }
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let before = tx.notifications().await?;
     let mut after = before.clone();
     sent.apply(&mut after.settings);
@@ -164,7 +167,7 @@ async fn seal_secret(
         Patch::Keep => {}
         Patch::Clear => stored.secret_cipher = None,
         Patch::Set(secret) => {
-            let vault = call.ctx.state.vault();
+            let vault = call.ctx.node.state.vault();
             let sealed = reseal::seal(vault, tx, Place::WebhookSecret, &Secret::new(secret)).await;
             stored.secret_cipher = Some(sealed?);
         }
@@ -196,15 +199,15 @@ fn fault(field: &str, error: WebhookError) -> ApiError {
 
 async fn test_webhook(call: Call, body: OfWebhook) -> Result<WebhookTest, ApiError> {
     let address = body.webhook_url.0;
-    let stored = call.ctx.store.notifications().await?;
-    let open = |cipher: &String| call.ctx.state.vault().open(Place::WebhookSecret, cipher);
+    let stored = call.ctx.node.store.notifications().await?;
+    let open = |cipher: &String| call.ctx.node.state.vault().open(Place::WebhookSecret, cipher);
     let secret = stored.secret_cipher.as_ref().map(open).transpose().map_err(ApiError::internal)?;
     let message = json!({
         "event": "test",
         "title": "A test message",
         "level": "info",
         "timestamp": call.now.to_iso(),
-        "data": { "siteTitle": call.ctx.state.snapshot().settings.site_title },
+        "data": { "siteTitle": call.ctx.node.state.snapshot().settings.site_title },
     });
     let (id, body) = (uuid::Uuid::new_v4().to_string(), message.to_string());
     let began = Instant::now();

@@ -34,7 +34,7 @@ async fn get_overview_data(call: Call, _: Nothing) -> Result<OverviewRecord, Api
     let viewer = Viewer::of(call.who()?);
     let shown = visible(&call.ctx, viewer.scope());
     let found = read(&call.ctx, shown, call.now, &[]).await?;
-    let live = call.ctx.counters.live_sessions(call.now).await;
+    let live = call.ctx.node.counters.live_sessions(call.now).await;
     let attention = match viewer {
         Viewer::Everybody => Some(attention(&call.ctx, &call.live).await),
         Viewer::User(_) | Viewer::Key(..) => None,
@@ -46,7 +46,7 @@ async fn get_overview_data(call: Call, _: Nothing) -> Result<OverviewRecord, Api
 pub async fn attention(ctx: &Context, live: &Live) -> Attention {
     let journal = (ctx.journal)();
     Attention::new(
-        problems::all(ctx, &journal, ctx.clock.now()),
+        problems::all(ctx, &journal, ctx.node.clock.now()),
         live.near.look(ctx).await,
         journal,
     )
@@ -54,7 +54,7 @@ pub async fn attention(ctx: &Context, live: &Live) -> Attention {
 
 /// The users whose figures are visible to a viewer of the requests of `scope`.
 pub fn visible(ctx: &Context, scope: Scope) -> Scope {
-    scope.filter(|_| !ctx.state.peek().settings.allow_global_usage_view)
+    scope.filter(|_| !ctx.node.state.peek().settings.allow_global_usage_view)
 }
 
 /// From midnight to midnight.
@@ -74,7 +74,8 @@ pub async fn read(
 ) -> Result<OverviewFound, StoreError> {
     let day = today(ctx, now);
     let yesterday = today(ctx, day.start.plus_ms(-1)).start;
-    ctx.store
+    ctx.node
+        .store
         .overview(&OverviewAsk { scope, today: day.start, yesterday, now, top: TOP, pending })
         .await
 }

@@ -136,7 +136,7 @@ fn enter(call: &Call) -> Result<Place, ApiError> {
 /// request is made.
 async fn authorise(call: &Call, as_key: AsKey, ask: &Ask) -> Result<(), ApiError> {
     let who = call.who()?;
-    let snapshot = call.ctx.state.snapshot();
+    let snapshot = call.ctx.node.state.snapshot();
     let owner = snapshot.key(as_key.key).map(|caller| caller.user.id);
     let owner = owner.ok_or_else(|| ApiError::missing("key", as_key.key.0))?;
     who.must_own(owner)?;
@@ -152,7 +152,7 @@ async fn authorise(call: &Call, as_key: AsKey, ask: &Ask) -> Result<(), ApiError
     let target = format!("key {}", as_key.key);
     let change =
         Change { action: "playground.sendRequest", target, before: None, after: Some(after) };
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     call.audit(&mut tx, change).await?;
     Ok(tx.commit_record().await?)
 }

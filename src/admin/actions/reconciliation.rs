@@ -78,20 +78,24 @@ pub struct ReconcileQuery {
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/reconciliation/getReconciliation", Permission::Admin, compare)
+            .reads()
             .doc(
                 "Vendors' invoices beside the ledger, by UTC day, provider and model, with the \
                  likeliest cause of each difference. Asks the vendors' report APIs.",
             )
             .max_body(2 * MAX_FILE),
         Operation::action("actions/reconciliation/getInvoiceSources", Permission::Admin, sources)
+            .reads()
             .doc("Where providers' invoices are read from, keys masked."),
         Operation::action("actions/reconciliation/saveInvoiceSource", Permission::Admin, save)
+            .updates()
             .doc(
                 "Adds the source of a provider's invoice, or changes what is sent. Where `url` \
                  gets another origin, `adminKey` must be sent again: else `REQUIRED_FIELD`.",
             )
             .errors(&[Code::NOT_FOUND, Code::OPERATION_FAILED]),
         Operation::action("actions/reconciliation/removeInvoiceSource", Permission::Admin, remove)
+            .deletes()
             .doc("Removes the source of a provider's invoice, and its stored key.")
             .errors(&[Code::NOT_FOUND]),
     ]
@@ -137,12 +141,12 @@ pub(in crate::admin) fn key(vault: &Vault, stored: &StoredInvoiceSource) -> Opti
 }
 
 fn shown(call: &Call, stored: &StoredInvoiceSource) -> InvoiceSourceRecord {
-    let key = key(call.ctx.state.vault(), stored);
+    let key = key(call.ctx.node.state.vault(), stored);
     InvoiceSourceRecord::new(stored, key.map_or_else(|| MASK.to_owned(), |key| key.masked()))
 }
 
 async fn sources(call: Call, _: Nothing) -> Result<Vec<InvoiceSourceRecord>, ApiError> {
-    let sources = call.ctx.store.invoice_sources().await?;
+    let sources = call.ctx.node.store.invoice_sources().await?;
     Ok(sources.iter().map(|stored| shown(&call, stored)).collect())
 }
 
@@ -153,7 +157,7 @@ async fn save(
     let id = ProviderId(body.target.provider_id.0);
     let required =
         |field| Err(ApiError::because(Code::REQUIRED_FIELD, Reason::IsRequired).field(field));
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     tx.provider(id).await?.ok_or_else(|| ApiError::missing("provider", id.0))?;
     let mut stored = tx.invoice_sources().await?.into_iter();
     let before = stored.find(|stored| stored.source.provider_id == id);
@@ -170,7 +174,7 @@ async fn save(
             return Err(ApiError::because(Code::REQUIRED_FIELD, why).field("adminKey"));
         }
         (_, Some(key)) => {
-            let (vault, key) = (call.ctx.state.vault(), Secret::new(key));
+            let (vault, key) = (call.ctx.node.state.vault(), Secret::new(key));
             after.key_cipher = reseal::seal(vault, &mut tx, Place::InvoiceKey(id), &key).await?;
         }
         (Some(_), None) => {}
@@ -194,7 +198,7 @@ async fn save(
 
 async fn remove(call: Call, body: OfProvider) -> Result<(), ApiError> {
     let id = ProviderId(body.provider_id.0);
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let mut stored = tx.invoice_sources().await?.into_iter();
     let before = stored.find(|stored| stored.source.provider_id == id);
     let before = before.ok_or_else(|| ApiError::missing("invoice source", id.0))?;
@@ -226,7 +230,7 @@ fn days(start: Option<Moment>, end: Option<Moment>, now: Timestamp) -> Result<Da
 }
 
 async fn compare(call: Call, body: ReconcileQuery) -> Result<ReconciliationRecord, ApiError> {
-    answer(&call.ctx.store, call.ctx.state.vault(), body, call.now).await
+    answer(&call.ctx.node.store, call.ctx.node.state.vault(), body, call.now).await
 }
 
 /// The answer of `getReconciliation`, which `tollgate reconcile` prints.

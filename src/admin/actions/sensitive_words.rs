@@ -51,12 +51,14 @@ pub struct WordFields {
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/sensitive-words/listSensitiveWords", Permission::Admin, list)
+            .reads()
             .doc("All sensitive words, the oldest first."),
         Operation::action(
             "actions/sensitive-words/createSensitiveWordAction",
             Permission::Admin,
             create,
         )
+        .creates()
         .doc("Adds a word; requests with a text that holds it are refused from now on.")
         .errors(&[Code::DUPLICATE_WORD]),
         Operation::action(
@@ -64,6 +66,7 @@ pub fn operations() -> Vec<Operation> {
             Permission::Admin,
             update,
         )
+        .updates()
         .doc("Changes what is sent and leaves the rest.")
         .errors(&[Code::NOT_FOUND, Code::DUPLICATE_WORD]),
         Operation::action(
@@ -71,17 +74,19 @@ pub fn operations() -> Vec<Operation> {
             Permission::Admin,
             delete,
         )
+        .deletes()
         .doc("Removes a word.")
         .errors(&[Code::NOT_FOUND]),
         Operation::action("actions/sensitive-words/refreshCacheAction", Permission::Admin, refresh)
             .doc("Reads the words from the database again. Changes made here need no refresh."),
         Operation::action("actions/sensitive-words/getCacheStats", Permission::Admin, stats)
+            .reads()
             .doc("What the data plane of this node looks for, and since when."),
     ]
 }
 
 async fn list(call: Call, _: Nothing) -> Result<Vec<WordRecord>, ApiError> {
-    Ok(call.ctx.state.peek().words.all().iter().map(WordRecord::new).collect())
+    Ok(call.ctx.node.state.peek().words.all().iter().map(WordRecord::new).collect())
 }
 
 /// A word as it is before any field is put into it.
@@ -100,7 +105,7 @@ pub(in crate::admin) const fn blank(now: Timestamp) -> SensitiveWord {
 async fn create(call: Call, body: WordFields) -> Result<WordRecord, ApiError> {
     let mut word = blank(call.now);
     body.apply(&mut word);
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     check(&mut tx, &word).await?;
     word.id = tx.insert_word(&word).await?;
     let record = WordRecord::new(&word);
@@ -110,7 +115,7 @@ async fn create(call: Call, body: WordFields) -> Result<WordRecord, ApiError> {
 }
 
 async fn update(call: Call, body: Edit<OfWord, WordFields>) -> Result<WordRecord, ApiError> {
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let before = found(&mut tx, &body.target).await?;
     let mut word = before.clone();
     body.change.apply(&mut word);
@@ -132,7 +137,7 @@ async fn update(call: Call, body: Edit<OfWord, WordFields>) -> Result<WordRecord
 }
 
 async fn delete(call: Call, body: OfWord) -> Result<(), ApiError> {
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let before = found(&mut tx, &body).await?;
     tx.delete_word(before.id).await?;
     audit(&call, &mut tx, "sensitive-words.deleteSensitiveWordAction", (Some(&before), None))
@@ -141,12 +146,12 @@ async fn delete(call: Call, body: OfWord) -> Result<(), ApiError> {
 }
 
 async fn refresh(call: Call, _: Nothing) -> Result<WordStats, ApiError> {
-    call.ctx.state.publish().await.map_err(ApiError::internal)?;
+    call.ctx.node.state.publish().await.map_err(ApiError::internal)?;
     stats(call, Nothing {}).await
 }
 
 async fn stats(call: Call, _: Nothing) -> Result<WordStats, ApiError> {
-    Ok(WordStats::new(&call.ctx.state.snapshot()))
+    Ok(WordStats::new(&call.ctx.node.state.snapshot()))
 }
 
 impl WordFields {

@@ -58,7 +58,7 @@ pub fn operations() -> Vec<Operation> {
 
 async fn get_active_sessions(call: Call, _: Nothing) -> Result<Vec<ActiveSession>, ApiError> {
     let scope = client::scope(call.who()?);
-    let mut live = call.ctx.counters.live_sessions(call.now).await;
+    let mut live = call.ctx.node.counters.live_sessions(call.now).await;
     live.retain(|session| scope.is_none_or(|user| user == session.user));
     Ok(call.live.sessions.entries(&call.ctx, &sessions::newest(live, MOST)).await?)
 }
@@ -68,7 +68,7 @@ async fn get_session_details(call: Call, body: SessionPage) -> Result<SessionDet
     let key = key_of(&call, &session, body.key_id).await?;
     let ask = LogPageAsk { page: 1, page_size: body.page_size.0, cursor: body.cursor.plain() };
     let found = page(&call, &session, key, &ask).await?;
-    let live = call.ctx.counters.live_sessions(call.now).await;
+    let live = call.ctx.node.counters.live_sessions(call.now).await;
     let live =
         live.into_iter().find(|live| Some(live.key) == key && live.session.as_str() == session);
     let reader = Reader::of(call.who()?.is_admin());
@@ -93,13 +93,13 @@ pub async fn key_of(
         scope,
         ..LogFilter::default()
     };
-    let store = &call.ctx.store;
+    let store = &call.ctx.node.store;
     let scope = client::scope(call.who()?);
     if let Some(row) = store.usage_logs(&filter(scope), &one).await?.rows.first() {
         return Ok(row.record.key_id);
     }
     // Possibly none of its requests has ended yet.
-    let live = call.ctx.counters.live_sessions(call.now).await;
+    let live = call.ctx.node.counters.live_sessions(call.now).await;
     let mut live = live
         .iter()
         .filter(|live| live.session.as_str() == session && asked.is_none_or(|key| key == live.key));
@@ -129,7 +129,7 @@ async fn page(
         scope: client::scope(call.who()?),
         ..LogFilter::default()
     };
-    call.ctx.store.usage_logs(&filter, ask).await.map_err(|error| match error {
+    call.ctx.node.store.usage_logs(&filter, ask).await.map_err(|error| match error {
         StoreError::Missing { .. } => {
             ApiError::because(Code::INVALID_FORMAT, Reason::CursorForeign).field("cursor")
         }

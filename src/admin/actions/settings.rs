@@ -42,8 +42,10 @@ pub struct SettingsFields {
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/system-config/fetchSystemSettings", Permission::Admin, fetch)
+            .reads()
             .doc("The system settings."),
         Operation::action("actions/system-config/saveSystemSettings", Permission::Admin, save)
+            .updates()
             .doc("Changes what is sent, and returns the current settings."),
         Operation::action("actions/system-config/runCleanup", Permission::Admin, run_cleanup)
             .doc(
@@ -56,24 +58,27 @@ pub fn operations() -> Vec<Operation> {
             Permission::Admin,
             cleanup_status,
         )
+        .reads()
         .doc("The progress or the result of cleaning up the request log."),
     ]
 }
 
 async fn fetch(call: Call, _: Nothing) -> Result<SettingsRecord, ApiError> {
     Ok(SettingsRecord::new(
-        &call.ctx.state.snapshot().settings,
+        &call.ctx.node.state.snapshot().settings,
         call.ctx.time_zone,
-        (call.ctx.unpriced)(),
+        call.ctx.node.live.load().unpriced,
     ))
 }
 
 async fn save(call: Call, body: Edit<Nothing, SettingsFields>) -> Result<SettingsRecord, ApiError> {
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let before = tx.settings().await?;
     let mut after = before.clone();
     body.change.apply(&mut after);
-    let shown = |settings| SettingsRecord::new(settings, call.ctx.time_zone, (call.ctx.unpriced)());
+    let shown = |settings| {
+        SettingsRecord::new(settings, call.ctx.time_zone, call.ctx.node.live.load().unpriced)
+    };
     if after == before {
         return Ok(shown(&after));
     }
@@ -119,7 +124,7 @@ async fn run_cleanup(call: Call, _: Nothing) -> Result<CleanupRecord, ApiError> 
 }
 
 async fn audit_cleanup(call: &Call) -> Result<(), ApiError> {
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let target = "request log".to_owned();
     let change = Change { action: "system-config.runCleanup", target, before: None, after: None };
     call.audit(&mut tx, change).await?;

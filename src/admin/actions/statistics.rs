@@ -116,11 +116,15 @@ async fn get_user_statistics(call: Call, body: SeriesQuery) -> Result<Statistics
         GroupBy::Model => "models",
         GroupBy::Provider => "providers",
     };
-    let mut series =
-        call.ctx.store.series(&SeriesAsk { scope, by, boundaries: boundaries.clone() }).await?;
+    let mut series = call
+        .ctx
+        .node
+        .store
+        .series(&SeriesAsk { scope, by, boundaries: boundaries.clone() })
+        .await?;
     if let (Some(user), GroupBy::User, true) = (scope, by, series.is_empty()) {
         // The requested user has a line, even if it has only zeros.
-        let name = call.ctx.state.snapshot().user(user).map(|user| user.name.clone());
+        let name = call.ctx.node.state.snapshot().user(user).map(|user| user.name.clone());
         let points = vec![Default::default(); boundaries.len().saturating_sub(1)];
         series.push(Series { id: user.0, name, points });
     }

@@ -13,9 +13,11 @@ use crate::domain::ids::{KeyId, ProviderId, UserId};
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/keys/getKeyLimitUsage", Permission::Own, of_key)
+            .reads()
             .doc("What a key has used of each of its limits.")
             .errors(&[Code::NOT_FOUND]),
         Operation::action("actions/users/getUserLimitUsage", Permission::Own, of_user)
+            .reads()
             .doc("What a user has used of their limits, with all keys together.")
             .errors(&[Code::NOT_FOUND]),
         Operation::action(
@@ -23,6 +25,7 @@ pub fn operations() -> Vec<Operation> {
             Permission::Admin,
             of_provider,
         )
+        .reads()
         .doc("What was spent at a provider, against its limits.")
         .errors(&[Code::NOT_FOUND]),
     ]
@@ -30,23 +33,23 @@ pub fn operations() -> Vec<Operation> {
 
 async fn of_key(call: Call, body: OfKey) -> Result<LimitUsage, ApiError> {
     let id = KeyId(body.key_id.0);
-    let snapshot = call.ctx.state.snapshot();
+    let snapshot = call.ctx.node.state.snapshot();
     let caller = snapshot.key(id).ok_or_else(|| ApiError::missing("key", id.0))?;
     call.who()?.must_own(caller.key.user_id)?;
-    Ok((&call.ctx.counters.key_usage(&caller.key, call.now).await).into())
+    Ok((&call.ctx.node.counters.key_usage(&caller.key, call.now).await).into())
 }
 
 async fn of_user(call: Call, body: OfUser) -> Result<UserLimitUsage, ApiError> {
     let id = UserId(body.user_id.0);
     call.who()?.must_own(id)?;
-    let snapshot = call.ctx.state.snapshot();
+    let snapshot = call.ctx.node.state.snapshot();
     let user = snapshot.user(id).ok_or_else(|| ApiError::missing("user", id.0))?;
-    Ok((&call.ctx.counters.user_usage(user, call.now).await).into())
+    Ok((&call.ctx.node.counters.user_usage(user, call.now).await).into())
 }
 
 async fn of_provider(call: Call, body: OfProvider) -> Result<LimitUsage, ApiError> {
     let id = ProviderId(body.provider_id.0);
-    let snapshot = call.ctx.state.snapshot();
+    let snapshot = call.ctx.node.state.snapshot();
     let provider = snapshot.provider(id).ok_or_else(|| ApiError::missing("provider", id.0))?;
-    Ok((&call.ctx.counters.provider_usage(provider, call.now).await).into())
+    Ok((&call.ctx.node.counters.provider_usage(provider, call.now).await).into())
 }

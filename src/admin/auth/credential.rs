@@ -62,12 +62,12 @@ pub async fn identify(
         return Ok(Who { actor, via });
     }
     if via == Via::Cookie && key_text::is_like_a_session(&text) {
-        if ctx.admin_token.is_in_cookie(&text, client, now) {
+        if ctx.node.admin_token.is_in_cookie(&text, client, now) {
             return Ok(Who { actor: Actor::Token, via });
         }
         return Ok(Who { actor: of_session(ctx, &text, now).await?, via });
     }
-    match ctx.admin_token.check(&text, client, now) {
+    match ctx.node.admin_token.check(&text, client, now) {
         TokenCheck::Right => Ok(Who { actor: Actor::Token, via }),
         TokenCheck::Throttled { seconds } => Err(throttled(seconds)),
         TokenCheck::Wrong | TokenCheck::UnknownKey => Err(unauthorized(match via {
@@ -82,7 +82,7 @@ pub async fn identify(
 /// # Errors
 /// 401: the key exists but may not be used.
 pub fn of_key_text(ctx: &Context, text: &str, now: Timestamp) -> Result<Option<Actor>, ApiError> {
-    let snapshot = ctx.state.snapshot();
+    let snapshot = ctx.node.state.snapshot();
     let Some(caller) = snapshot.caller(&key_text::hash(text)) else { return Ok(None) };
     usable(&caller.key, &caller.user, now)?;
     Ok(Some(Actor::Key { key: Arc::clone(&caller.key), user: Arc::clone(&caller.user) }))
@@ -90,29 +90,29 @@ pub fn of_key_text(ctx: &Context, text: &str, now: Timestamp) -> Result<Option<A
 
 async fn of_session(ctx: &Context, token: &str, now: Timestamp) -> Result<Actor, ApiError> {
     // No query while the database is known to be unreachable: each would wait for seconds.
-    if let Some(fault) = ctx.conditions.database() {
+    if let Some(fault) = ctx.node.conditions.database() {
         return Err(ApiError::database(DatabaseTrouble::Busy, &fault.text));
     }
     let hash = session::hash(token);
-    let found = ctx.store.web_session(&hash).await?;
+    let found = ctx.node.store.web_session(&hash).await?;
     let Some(found) = found.filter(|session| session.expires_at > now) else {
         return Err(unauthorized(Reason::SessionEnded));
     };
     let Some(key_id) = found.key_id else {
-        if found.token_check == Some(ctx.admin_token.session_check(token)) {
+        if found.token_check == Some(ctx.node.admin_token.session_check(token)) {
             return Ok(Actor::Token);
         }
-        ctx.store.delete_web_session(&hash).await?;
+        ctx.node.store.delete_web_session(&hash).await?;
         return Err(unauthorized(Reason::TokenChanged));
     };
-    let snapshot = ctx.state.snapshot();
+    let snapshot = ctx.node.state.snapshot();
     // This node may not know the key yet: the session stays.
     let caller = snapshot.key(key_id).ok_or_else(|| unauthorized(Reason::SessionKeyDeleted))?;
     match usable(&caller.key, &caller.user, now) {
         Ok(()) => Ok(Actor::Key { key: Arc::clone(&caller.key), user: Arc::clone(&caller.user) }),
         Err(refusal) => {
             // Whatever made the key unusable ends the session permanently.
-            ctx.store.delete_web_session(&hash).await?;
+            ctx.node.store.delete_web_session(&hash).await?;
             Err(refusal)
         }
     }

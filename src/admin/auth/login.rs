@@ -62,13 +62,14 @@ fn actor_of(call: &Call, text: &str) -> Result<Actor, ApiError> {
     if let Some(seconds) = call.client.and_then(|ip| call.throttle.closed_for(ip, call.now)) {
         return Err(credential::throttled(seconds));
     }
-    let found = key.and_then(|_| match call.ctx.admin_token.check(text, call.client, call.now) {
-        TokenCheck::Right => Ok(Actor::Token),
-        TokenCheck::Throttled { seconds } => Err(credential::throttled(seconds)),
-        TokenCheck::Wrong | TokenCheck::UnknownKey => {
-            Err(credential::unauthorized(Reason::NeitherKeyNorToken))
-        }
-    });
+    let found =
+        key.and_then(|_| match call.ctx.node.admin_token.check(text, call.client, call.now) {
+            TokenCheck::Right => Ok(Actor::Token),
+            TokenCheck::Throttled { seconds } => Err(credential::throttled(seconds)),
+            TokenCheck::Wrong | TokenCheck::UnknownKey => {
+                Err(credential::unauthorized(Reason::NeitherKeyNorToken))
+            }
+        });
     found.inspect_err(|_| {
         tracing::warn!(client = call.client.map(tracing::field::display), "a login failed");
         if let Some(ip) = call.client {
@@ -83,7 +84,7 @@ fn actor_of(call: &Call, text: &str) -> Result<Actor, ApiError> {
 /// The store failed.
 pub async fn logout(call: Call, _: Nothing) -> Result<((), HeaderValue), ApiError> {
     if let Some(token) = &call.cookie {
-        call.ctx.store.delete_web_session(&session::hash(token)).await?;
+        call.ctx.node.store.delete_web_session(&session::hash(token)).await?;
     }
     Ok(((), session::forget(call.ctx.secure_cookies)?))
 }

@@ -40,7 +40,7 @@ pub async fn open(ctx: &Context, who: &Who, now: Timestamp) -> Result<HeaderValu
         Actor::Key { key, user } => (Some(key.id), Some(user.id)),
     };
     let token_check = match &who.actor {
-        Actor::Token => Some(ctx.admin_token.session_check(&token)),
+        Actor::Token => Some(ctx.node.admin_token.session_check(&token)),
         Actor::Key { .. } => None,
     };
     let expires_at = now.plus_ms(SECONDS * 1000);
@@ -52,9 +52,9 @@ pub async fn open(ctx: &Context, who: &Who, now: Timestamp) -> Result<HeaderValu
         created_at: now,
         expires_at,
     };
-    ctx.store.prune_web_sessions(now).await?;
-    ctx.store.insert_web_session(&session).await?;
-    ctx.store.keep_newest_web_sessions(key_id, &session.hash, MOST - 1).await?;
+    ctx.node.store.prune_web_sessions(now).await?;
+    ctx.node.store.insert_web_session(&session).await?;
+    ctx.node.store.keep_newest_web_sessions(key_id, &session.hash, MOST - 1).await?;
     cookie(&token, SECONDS, ctx.secure_cookies)
 }
 

@@ -54,7 +54,7 @@ pub struct Site {
 /// # Errors
 /// None.
 pub async fn site(call: Call) -> Result<Site, ApiError> {
-    Ok(Site { site_title: call.ctx.state.peek().settings.site_title.clone() })
+    Ok(Site { site_title: call.ctx.node.state.peek().settings.site_title.clone() })
 }
 
 /// Says who the credential belongs to.
@@ -69,7 +69,7 @@ pub async fn whoami(call: Call, _: Nothing) -> Result<WhoAmI, ApiError> {
             (Some(user.id.0), user.name.clone(), Some(key.id.0), Some(key.name.clone()))
         }
     };
-    let snapshot = call.ctx.state.peek();
+    let snapshot = call.ctx.node.state.peek();
     let settings = &snapshot.settings;
     let user = match &who.actor {
         Actor::Key { user, .. } if !who.is_read_only() => {

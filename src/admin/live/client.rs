@@ -54,7 +54,7 @@ impl Client {
         let hello = Hello {
             version: ctx.version,
             time_zone: ctx.time_zone.name(),
-            now: Iso(ctx.clock.now()),
+            now: Iso(ctx.node.clock.now()),
         };
         let mut first = VecDeque::from([frame(&LiveEvent::Hello(hello))]);
         first.extend(joined.first.drain(..));
@@ -97,7 +97,9 @@ impl Client {
     }
 
     async fn may_watch(&self) -> bool {
-        match credential::identify(&self.ctx, &self.credentials, None, self.ctx.clock.now()).await {
+        match credential::identify(&self.ctx, &self.credentials, None, self.ctx.node.clock.now())
+            .await
+        {
             Ok(who) => Viewer::of(&who) == self.viewer,
             Err(refusal) => refusal.internal_reason().is_some(),
         }

@@ -150,7 +150,7 @@ impl Live {
         let feed = watched.feeds.entry(viewer).or_default();
         let joined = Joined { first: feed.latest(), frames: feed.join(), _place: place };
         if !std::mem::replace(&mut watched.at_work, true) {
-            let events = self.ctx.events.watch();
+            let events = self.ctx.node.events.watch();
             self.runtime.spawn(Arc::clone(self).work(events));
         }
         drop(watched);

@@ -55,7 +55,7 @@ impl Watchlist {
     /// The limits that are nearly used up, nearest first; at most [`FRESH`] old for as many holders
     /// as one check reads.
     pub async fn look(&self, ctx: &Context) -> Vec<NearLimit> {
-        let (snapshot, now) = (ctx.state.snapshot(), ctx.clock.now());
+        let (snapshot, now) = (ctx.node.state.snapshot(), ctx.node.clock.now());
         let holders = limited(&snapshot, now);
         if let Some(from) = self.due(holders.len()) {
             let (begun, mut found) = (Instant::now(), Vec::new());
@@ -126,11 +126,11 @@ impl Limited {
     async fn nearest(&self, ctx: &Context, now: Timestamp) -> Option<(i128, NearLimit)> {
         let (usage, name, user_id) = match self {
             Self::Key(key) => {
-                (ctx.counters.key_usage(key, now).await, &key.name, Some(key.user_id.0))
+                (ctx.node.counters.key_usage(key, now).await, &key.name, Some(key.user_id.0))
             }
-            Self::User(user) => (ctx.counters.user_usage(user, now).await, &user.name, None),
+            Self::User(user) => (ctx.node.counters.user_usage(user, now).await, &user.name, None),
             Self::Provider(provider) => {
-                (ctx.counters.provider_usage(provider, now).await, &provider.name, None)
+                (ctx.node.counters.provider_usage(provider, now).await, &provider.name, None)
             }
         };
         let shares = usage

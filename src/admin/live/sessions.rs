@@ -61,10 +61,10 @@ impl SessionFigureCache {
     ) -> Result<Vec<ActiveSession>, StoreError> {
         let asked = self.due(sessions);
         if !asked.is_empty() {
-            let found = ctx.store.session_figures(&asked).await?;
+            let found = ctx.node.store.session_figures(&asked).await?;
             self.keep(found);
         }
-        let (snapshot, kept) = (ctx.state.snapshot(), self.kept.lock());
+        let (snapshot, kept) = (ctx.node.state.snapshot(), self.kept.lock());
         let figures =
             |live: &LiveSession| kept.get(&(live.key, live.session.clone()))?.figures.as_ref();
         Ok(sessions.iter().map(|live| ActiveSession::new(live, figures(live), &snapshot)).collect())

@@ -45,7 +45,7 @@ impl Live {
     }
 
     fn show_status(&self) {
-        let fault = self.ctx.conditions.database();
+        let fault = self.ctx.node.conditions.database();
         let mut watched = self.watched.lock();
         let Watched { feeds, tallies, .. } = &mut *watched;
         for (viewer, feed) in feeds {
@@ -105,9 +105,9 @@ impl Live {
     }
 
     fn health_changed(&self, provider: ProviderId) {
-        let snapshot = self.ctx.state.snapshot();
+        let snapshot = self.ctx.node.state.snapshot();
         let Some(provider) = snapshot.provider(provider) else { return };
-        let record = health::of(&self.ctx, provider, self.ctx.clock.now());
+        let record = health::of(&self.ctx, provider, self.ctx.node.clock.now());
         if let Some(feed) = self.watched.lock().feeds.get(&Viewer::Everybody) {
             feed.send(frame(&LiveEvent::Breaker(record)));
         }
@@ -116,8 +116,8 @@ impl Live {
     /// Ends when there are no subscribers.
     async fn look_at_figures(&self) {
         while self.anybody_watches() {
-            let now = self.ctx.clock.now();
-            let live = self.ctx.counters.live_sessions(now).await;
+            let now = self.ctx.node.clock.now();
+            let live = self.ctx.node.counters.live_sessions(now).await;
             self.read_tallies().await;
             self.show_overviews(&live).await;
             self.show_sessions(live).await;
@@ -146,7 +146,7 @@ impl Live {
 
     /// Reads the store for the tallies that are due, one after another.
     async fn read_tallies(&self) {
-        let now = self.ctx.clock.now();
+        let now = self.ctx.node.clock.now();
         let due: Vec<_> = {
             let watched = self.watched.lock();
             let due = watched.tallies.iter().filter(|(_, tally)| tally.is_due(now));

@@ -266,7 +266,7 @@ fn refusals(operation: &Operation) -> BTreeMap<u16, Vec<Code>> {
         }
     }
     // 500: an internal error; 503: the database is unreachable, or does not answer.
-    by_status.insert(500, vec![operation.failure()]);
-    by_status.insert(503, vec![operation.failure()]);
+    by_status.insert(500, vec![operation.effect.failure()]);
+    by_status.insert(503, vec![operation.effect.failure()]);
     by_status
 }

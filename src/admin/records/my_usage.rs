@@ -48,7 +48,7 @@ pub struct MyMetadata {
 impl MyMetadata {
     /// The settings and the time zone come from `ctx`.
     pub fn new(ctx: &Context, key: &Key, user: &User) -> Self {
-        let settings = ctx.state.peek().settings.clone();
+        let settings = ctx.node.state.peek().settings.clone();
         Self {
             key_id: key.id.0,
             key_name: key.name.clone(),

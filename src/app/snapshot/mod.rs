@@ -17,8 +17,6 @@ mod saver;
 mod spending;
 mod start;
 
-use std::sync::Arc;
-
 pub(super) use recovery::Recovery;
 pub(super) use saver::{Saver, at_stop};
 pub(super) use start::{Started, begin};
@@ -54,10 +52,7 @@ pub(super) fn switched_off(config: &Config) {
 }
 
 /// The snapshot in `/readyz`: named for as long as the node serves with it.
-pub(super) fn readiness(conditions: Arc<Conditions>) -> impl Fn(Readiness) -> Readiness {
-    move |readiness| {
-        let state: PartState =
-            conditions.snapshot().map_or(Ok(()), |fault| Err(fault.text.clone()));
-        readiness.with_optional("database_snapshot", state)
-    }
+pub(super) fn readiness(conditions: &Conditions, readiness: Readiness) -> Readiness {
+    let state: PartState = conditions.snapshot().map_or(Ok(()), |fault| Err(fault.text.clone()));
+    readiness.with_optional("database_snapshot", state)
 }

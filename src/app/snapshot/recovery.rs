@@ -8,14 +8,11 @@ use anyhow::Context as _;
 use tokio::sync::watch;
 
 use super::start::Started;
-use crate::app::database;
 use crate::app::drain::stopped;
 use crate::config::Config;
-use crate::domain::clock::Clock;
-use crate::limits::Counters;
-use crate::state::{Conditions, State};
+use crate::setup::database;
+use crate::state::Node;
 use crate::store::{LateCosts, Store, StoreError};
-use crate::telemetry::Metrics;
 
 /// Pause between two attempts.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -23,13 +20,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// The task that ends the service with a snapshot.
 pub(in crate::app) struct Recovery {
     pub config: Config,
-    /// Held until the database is prepared.
-    pub store: Store,
-    pub state: Arc<State>,
-    pub counters: Counters,
-    pub conditions: Arc<Conditions>,
-    pub metrics: Arc<Metrics>,
-    pub clock: Arc<dyn Clock>,
+    /// Its store is held until the database is prepared.
+    pub node: Arc<Node>,
     pub started: Started,
 }
 
@@ -58,8 +50,8 @@ impl Recovery {
 
     /// Whether the database is in use. An error is one that only an operator can remove.
     async fn attempt(&self) -> anyhow::Result<bool> {
-        let store = self.store.beneath_hold();
-        if self.store.is_held() {
+        let store = self.node.store.beneath_hold();
+        if self.node.store.is_held() {
             if store.ping().await.is_err() {
                 return Ok(false);
             }
@@ -69,24 +61,24 @@ impl Recovery {
                 "it is empty, so it is not the database of the snapshot: restore its data. To \
                  begin with an empty database, restart this process"
             );
-            database::prepare(&self.config, &store, &*self.clock).await?;
+            database::prepare(&self.config, &store, &*self.node.clock).await?;
             self.correct(&store).await.context("reading the ledger")?;
             // From here on the journal is delivered.
-            self.store.release();
+            self.node.store.release();
         }
-        self.state.publish().await?;
-        self.conditions.off_snapshot();
-        self.metrics.node.on_snapshot(false);
+        self.node.state.publish().await?;
+        self.node.conditions.off_snapshot();
+        self.node.metrics.node.on_snapshot(false);
         tracing::info!("the database is in use: the service with the snapshot has ended");
         Ok(true)
     }
 
     /// Counters in Redis are corrected by their keeper.
     async fn correct(&self, store: &Store) -> anyhow::Result<()> {
-        if self.counters.shared_state().is_none() {
-            let now = self.clock.now();
-            let rows = self.started.known.difference(store, &self.counters, now).await?;
-            self.counters.spent_late(&LateCosts::own(rows), now);
+        if self.node.counters.shared_state().is_none() {
+            let now = self.node.clock.now();
+            let rows = self.started.known.difference(store, &self.node.counters, now).await?;
+            self.node.counters.spent_late(&LateCosts::own(rows), now);
         }
         Ok(())
     }
@@ -115,8 +107,8 @@ impl Recovery {
         if let Some(why) = why {
             text.push_str(&format!("; it answers now and cannot be used: {why}"));
         }
-        self.conditions.on_snapshot(text, self.clock.now());
-        self.metrics.node.on_snapshot(true);
+        self.node.conditions.on_snapshot(text, self.node.clock.now());
+        self.node.metrics.node.on_snapshot(true);
     }
 }
 

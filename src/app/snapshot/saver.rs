@@ -11,12 +11,10 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::app::drain::stopped;
-use crate::domain::clock::{Clock, Timestamp};
-use crate::limits::Counters;
+use crate::domain::clock::Timestamp;
+use crate::state::Node;
 use crate::state::saved::{self, Part, Saved};
-use crate::state::{Conditions, State};
-use crate::store::{SpendLook, SpendSeen, Store, StoreError};
-use crate::telemetry::Metrics;
+use crate::store::{SpendLook, SpendSeen, StoreError};
 
 /// How often the configuration's version is compared, in memory.
 const LOOK: Duration = Duration::from_millis(200);
@@ -43,12 +41,7 @@ const LAST: Duration = Duration::from_secs(5);
 /// The task that writes the snapshot.
 pub(in crate::app) struct Saver {
     pub dir: PathBuf,
-    pub store: Store,
-    pub state: Arc<State>,
-    pub counters: Counters,
-    pub conditions: Arc<Conditions>,
-    pub metrics: Arc<Metrics>,
-    pub clock: Arc<dyn Clock>,
+    pub node: Arc<Node>,
 }
 
 /// When what was spent is written next, and when all of it is summed again.
@@ -103,7 +96,8 @@ impl Saver {
                 continue;
             }
             let now = Instant::now();
-            let present = Some((self.state.peek().version, self.state.vault().ring().ids()));
+            let present =
+                Some((self.node.state.peek().version, self.node.state.vault().ring().ids()));
             let mut done = Ok(());
             if now >= again || (present != written && now >= changed) {
                 done = bounded(self.configuration()).await;
@@ -128,7 +122,7 @@ impl Saver {
                         Some(StoreError::Unreachable { .. })
                     );
                     if !is_lost && std::mem::replace(&mut failing, true) {
-                        self.metrics.node.snapshot_failed();
+                        self.node.metrics.node.snapshot_failed();
                     } else if !is_lost {
                         self.failed(&error);
                     }
@@ -140,15 +134,15 @@ impl Saver {
     }
 
     fn is_database_away(&self) -> bool {
-        self.store.is_held() || self.conditions.database().is_some()
+        self.node.store.is_held() || self.node.conditions.database().is_some()
     }
 
     async fn configuration(&self) -> anyhow::Result<()> {
-        let taken_at = self.clock.now();
-        let former = self.state.snapshot();
-        let content = self.store.load_all_after(&former.prices).await?;
+        let taken_at = self.node.clock.now();
+        let former = self.node.state.snapshot();
+        let content = self.node.store.load_all_after(&former.prices).await?;
         self.write(Part::Configuration, Saved { taken_at, content }).await?;
-        self.metrics.node.snapshot_saved(taken_at);
+        self.node.metrics.node.snapshot_saved(taken_at);
         Ok(())
     }
 
@@ -164,11 +158,11 @@ impl Saver {
     }
 
     async fn spending(&self, all: bool) -> anyhow::Result<()> {
-        let taken_at = self.clock.now();
+        let taken_at = self.node.clock.now();
         let last = if all { None } else { self.last_spending().await };
         let content = match last {
             Some(last) => self.added(last, taken_at).await?,
-            None => self.counters.past(&self.store, taken_at).await?,
+            None => self.node.counters.past(&self.node.store, taken_at).await?,
         };
         self.write(Part::Spending, Saved { taken_at, content }).await
     }
@@ -183,8 +177,8 @@ impl Saver {
         let since = Timestamp(since);
         let look = SpendLook { stretches: Vec::new(), recent: since, ended_since: None };
         let SpendSeen { rows: fresh, totals, ended, opening, late } =
-            self.store.spend_seen(&look).await?;
-        let oldest = self.counters.rebuild_from(taken_at);
+            self.node.store.spend_seen(&look).await?;
+        let oldest = self.node.counters.rebuild_from(taken_at);
         let mut rows = last.content.rows;
         rows.retain(|row| row.minute >= oldest && row.minute < since);
         rows.extend(fresh);
@@ -193,7 +187,7 @@ impl Saver {
 
     /// `None`: all is to be summed.
     async fn last_spending(&self) -> Option<Saved<SpendSeen>> {
-        let (dir, state) = (self.dir.clone(), Arc::clone(&self.state));
+        let (dir, state) = (self.dir.clone(), Arc::clone(&self.node.state));
         let read = move || saved::read(&dir, Part::Spending, state.vault(), Timestamp(0));
         tokio::task::spawn_blocking(read).await.ok()?.ok()?
     }
@@ -202,13 +196,13 @@ impl Saver {
     where
         T: serde::Serialize + Send + 'static,
     {
-        let (dir, state) = (self.dir.clone(), Arc::clone(&self.state));
+        let (dir, state) = (self.dir.clone(), Arc::clone(&self.node.state));
         let writing = move || saved::write(&dir, part, state.vault(), &saved);
         tokio::task::spawn_blocking(writing).await?.context(part.name())
     }
 
     fn failed(&self, error: &anyhow::Error) {
-        self.metrics.node.snapshot_failed();
+        self.node.metrics.node.snapshot_failed();
         tracing::error!(
             error = format!("{error:#}"),
             "the snapshot of the database cannot be written: a start without the database would \

@@ -6,11 +6,11 @@ use anyhow::Context as _;
 
 use super::is_on;
 use super::spending::Known;
-use crate::app::{database, journal, secrets};
 use crate::config::{Config, Target};
 use crate::crypto::vault::Vault;
 use crate::domain::clock::{Clock, Timestamp};
 use crate::limits::Counters;
+use crate::setup::{database, journal, secrets, unfinished_restore};
 use crate::state::saved::{self, Part, Saved};
 use crate::state::{Events, State};
 use crate::store::{Everything, SpendRow, SpendSeen, Store, StoreError};
@@ -63,7 +63,7 @@ async fn find(config: &Config) -> anyhow::Result<(Store, Option<StoreError>)> {
     match &config.database.target {
         Target::Sqlite { .. } => Ok((database::store(config).await?, None)),
         Target::Postgres(url) => {
-            database::no_unfinished_restore(config)?;
+            unfinished_restore::refuse(&config.data_dir)?;
             let found = Store::find_postgres(url, config.database.max_connections);
             let (store, away) = found.await.context("connecting to PostgreSQL")?;
             Ok((database::with_replica(config, store)?, away))

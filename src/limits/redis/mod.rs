@@ -29,7 +29,6 @@ mod calls;
 mod enter;
 mod examine;
 #[cfg(fuzzing)]
-#[path = "../tests/fuzz.rs"]
 mod fuzz;
 mod gather;
 mod keeper;

@@ -6,14 +6,19 @@
 //! not those of the data plane.
 
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, TRANSFER_ENCODING};
+use http::Response;
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderMap, TRANSFER_ENCODING,
+};
+use http_body::Frame;
+use http_body_util::BodyExt as _;
 use pingora::Result;
 use pingora::http::{Method, RequestHeader, ResponseHeader};
 use pingora::proxy::Session;
 
 use crate::proxy::connections::gone::unless_gone;
 use crate::proxy::context::RequestContext;
-use crate::proxy::embedded_admin::{AdminReply, EmbeddedAdmin, Feed, Pieces, client_body};
+use crate::proxy::embedded_admin::{AdminBody, EmbeddedAdmin, Feed, client_body};
 use crate::proxy::request::received;
 
 /// Whether a request belongs to the administration: its API, or what a browser requests for the web
@@ -51,7 +56,7 @@ pub(super) async fn serve(
             answering.await
         }
     };
-    if is_live(&reply.head) {
+    if is_live(reply.headers()) {
         // A live view ends with the process, which must not wait for it.
         ctx.in_flight = None;
     }
@@ -97,7 +102,11 @@ impl Feeding {
 
 /// Writes the reply. It may come before the end of the body: a client that is still sending
 /// receives it all the same.
-async fn finish(session: &mut Session, reply: AdminReply, feeding: &Feeding) -> Result<()> {
+async fn finish(
+    session: &mut Session,
+    reply: Response<AdminBody>,
+    feeding: &Feeding,
+) -> Result<()> {
     let unasked = !feeding.has_begun && session.req_header().headers.contains_key(EXPECT);
     if unasked || feeding.is_reading {
         session.set_keepalive(None);
@@ -112,21 +121,32 @@ async fn finish(session: &mut Session, reply: AdminReply, feeding: &Feeding) -> 
 }
 
 /// A reply that does not end: a live view.
-fn is_live(head: &http::response::Parts) -> bool {
-    head.headers.get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream")
+fn is_live(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream")
 }
 
 /// The next piece. A client that closes while none comes ends the reply, unless it is still
 /// sending.
-async fn next(session: &mut Session, body: &mut dyn Pieces) -> Result<Option<Bytes>> {
+async fn next(session: &mut Session, body: &mut AdminBody) -> Result<Option<Bytes>> {
     if session.as_downstream_mut().is_body_done() {
-        return unless_gone(session, false, body.next()).await;
+        return unless_gone(session, false, piece(body)).await;
     }
-    Ok(body.next().await)
+    Ok(piece(body).await)
 }
 
-async fn write(session: &mut Session, reply: AdminReply) -> Result<()> {
-    let AdminReply { head: from, mut body } = reply;
+async fn piece(body: &mut AdminBody) -> Option<Bytes> {
+    loop {
+        match body.frame().await?.map(Frame::into_data) {
+            Ok(Ok(data)) if !data.is_empty() => return Some(data),
+            // Empty data and trailers contain nothing for the client.
+            Ok(_) => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+async fn write(session: &mut Session, reply: Response<AdminBody>) -> Result<()> {
+    let (from, mut body) = reply.into_parts();
     let mut head = ResponseHeader::build_no_case(from.status, Some(from.headers.len() + 1))?;
     for (name, value) in &from.headers {
         if name != CONNECTION && name != TRANSFER_ENCODING {
@@ -139,7 +159,7 @@ async fn write(session: &mut Session, reply: AdminReply) -> Result<()> {
         head.insert_header(TRANSFER_ENCODING, "chunked")?;
     }
     session.write_response_header(Box::new(head), false).await.map_err(|e| e.into_down())?;
-    while let Some(piece) = next(session, body.as_mut()).await? {
+    while let Some(piece) = next(session, &mut body).await? {
         session.write_response_body(Some(piece), false).await.map_err(|e| e.into_down())?;
     }
     session.write_response_body(Some(Bytes::new()), true).await.map_err(|e| e.into_down())

@@ -13,11 +13,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Health;
 use super::update::HealthUpdate;
-use crate::domain::clock::{Clock, Timestamp};
+use crate::domain::clock::Timestamp;
 use crate::files;
-use crate::state::publish::State;
+use crate::state::Node;
 
 const NAME: &str = "circuits";
 /// Interval between two checks of the file.
@@ -30,9 +29,7 @@ const CLOSED_MS: i64 = 3_600_000;
 /// Maintains the file; see the header.
 pub struct HealthFile {
     path: PathBuf,
-    state: Arc<State>,
-    health: Arc<Health>,
-    clock: Arc<dyn Clock>,
+    node: Arc<Node>,
     /// The file as it was last read or written here.
     seen: Option<Version>,
 }
@@ -43,18 +40,13 @@ type Version = (u64, i64, i64);
 impl HealthFile {
     /// Applies what the previous process stored. An unreadable file counts as missing.
     #[must_use]
-    pub fn open(
-        data_dir: &Path,
-        state: Arc<State>,
-        health: Arc<Health>,
-        clock: Arc<dyn Clock>,
-    ) -> Self {
-        let mut kept = Self { path: data_dir.join(NAME), state, health, clock, seen: None };
+    pub fn open(data_dir: &Path, node: Arc<Node>) -> Self {
+        let mut kept = Self { path: data_dir.join(NAME), node, seen: None };
         let text = std::fs::read_to_string(&kept.path);
         kept.seen = version(std::fs::metadata(&kept.path));
         kept.take_over(text);
         // The file already contains these.
-        let _ = kept.health.take_updates();
+        let _ = kept.node.health.take_updates();
         kept
     }
 
@@ -66,16 +58,16 @@ impl HealthFile {
         loop {
             let stopping = tokio::select! {
                 () = &mut stop => true,
-                () = self.health.marked() => false,
+                () = self.node.health.marked() => false,
                 _ = look.tick() => {
                     self.look().await;
                     continue;
                 }
             };
-            let news = self.health.take_updates();
+            let news = self.node.health.take_updates();
             let written = if news.is_empty() { Ok(()) } else { self.write().await };
             if let Err(e) = &written {
-                news.iter().for_each(|update| self.health.mark_changed(update.provider));
+                news.iter().for_each(|update| self.node.health.mark_changed(update.provider));
                 if !std::mem::replace(&mut failing, true) {
                     tracing::warn!(error = %e, path = %self.path.display(), "open circuits would not survive a restart now");
                 }
@@ -108,17 +100,17 @@ impl HealthFile {
                 return;
             }
         };
-        let snapshot = self.state.snapshot();
+        let snapshot = self.node.state.snapshot();
         for update in text.lines().filter_map(HealthUpdate::read) {
             if let Some(provider) = snapshot.provider(update.provider) {
-                self.health.apply_update(&update, provider);
+                self.node.health.apply_update(&update, provider);
             }
         }
     }
 
     async fn write(&mut self) -> std::io::Result<()> {
         self.look().await;
-        let text = lines(&self.health.all(), self.clock.now());
+        let text = lines(&self.node.health.all(), self.node.clock.now());
         let beside = self.path.with_extension(format!("{}.new", std::process::id()));
         let path = self.path.clone();
         let written = tokio::task::spawn_blocking(move || {

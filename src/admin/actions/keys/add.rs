@@ -56,7 +56,7 @@ pub(super) async fn add_key(
     body.new.apply(&mut key, call.ctx.time_zone);
     rules::may_list(who, &blank, &key)?;
 
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let user = tx.user(user_id).await?.ok_or_else(|| ApiError::missing("user", user_id.0))?;
     let keys = tx.keys_of(user_id).await?;
     if keys.len() >= MAX_KEYS && !who.is_admin() {

@@ -30,7 +30,7 @@ pub(super) struct BatchResult {
 
 pub(super) async fn update(call: Call, body: BatchUpdate) -> Result<BatchResult, ApiError> {
     let updates = body.updates.0;
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let before = named(&mut tx, body.key_ids.plain()).await?;
     let users = owners(&mut tx, &before).await?;
     let limits = updates.limits().sent();

@@ -12,7 +12,7 @@ use crate::policy::key_rules;
 use crate::store::Tx;
 
 pub(super) async fn edit_key(call: Call, body: Edit<OfKey, KeyFields>) -> Result<(), ApiError> {
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let held = rules::held(&call, &mut tx, body.target.key_id).await?;
     let mut after = held.key.clone();
     body.change.apply(&mut after, call.ctx.time_zone);
@@ -31,14 +31,14 @@ pub(super) async fn edit_key(call: Call, body: Edit<OfKey, KeyFields>) -> Result
 }
 
 pub(super) async fn toggle_key(call: Call, body: ToggleKey) -> Result<(), ApiError> {
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let held = rules::held(&call, &mut tx, body.key_id).await?;
     let after = Key { is_enabled: body.enabled, ..held.key.clone() };
     save(&call, tx, "keys.toggleKeyEnabled", held, after).await
 }
 
 pub(super) async fn renew_key(call: Call, body: RenewKey) -> Result<(), ApiError> {
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let held = rules::held(&call, &mut tx, body.key_id).await?;
     let mut after = held.key.clone();
     body.expires_at

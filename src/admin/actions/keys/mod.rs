@@ -25,6 +25,7 @@ use crate::domain::ids::UserId;
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/keys/getKeys", Permission::Own, get_keys)
+            .reads()
             .doc(
                 "The keys of a user, masked, with what each has spent of its tightest limit, and \
                   when it was last used.",
@@ -39,12 +40,15 @@ pub fn operations() -> Vec<Operation> {
         .doc("What each key of a user was used for: today, by model too, and in all.")
         .errors(&[Code::NOT_FOUND]),
         Operation::action("actions/keys/addKey", Permission::Own, add::add_key)
+            .creates()
             .doc("Creates a key and shows it, this once.")
             .errors(fields::ADD_ERRORS),
         Operation::action("actions/keys/editKey", Permission::Own, edit::edit_key)
+            .updates()
             .doc("Changes what is sent and leaves the rest.")
             .errors(fields::EDIT_ERRORS),
         Operation::action("actions/keys/removeKey", Permission::Own, remove::remove_key)
+            .deletes()
             .doc("Deletes a key for good; it stops working at once.")
             .errors(&[
                 Code::NOT_FOUND,
@@ -52,12 +56,15 @@ pub fn operations() -> Vec<Operation> {
                 Code::CANNOT_DELETE_LAST_GROUP_KEY,
             ]),
         Operation::action("actions/keys/toggleKeyEnabled", Permission::Own, edit::toggle_key)
+            .updates()
             .doc("Enables or disables a key.")
             .errors(&[Code::NOT_FOUND, Code::CANNOT_DISABLE_LAST_KEY]),
         Operation::action("actions/keys/renewKeyExpiresAt", Permission::Own, edit::renew_key)
+            .updates()
             .doc("Gives a key a new expiry, and enables it on request.")
             .errors(&[Code::NOT_FOUND, Code::CANNOT_DISABLE_LAST_KEY]),
         Operation::action("actions/keys/batchUpdateKeys", Permission::Admin, batch::update)
+            .updates()
             .doc("Changes up to 500 keys: all of them, or none.")
             .errors(fields::BATCH_ERRORS),
     ]
@@ -66,7 +73,7 @@ pub fn operations() -> Vec<Operation> {
 async fn get_keys(call: Call, body: OfUser) -> Result<Vec<KeyRecord>, ApiError> {
     let user = UserId(body.user_id.0);
     call.who()?.must_own(user)?;
-    let snapshot = call.ctx.state.snapshot();
+    let snapshot = call.ctx.node.state.snapshot();
     if snapshot.user(user).is_none() {
         return Err(ApiError::missing("user", user.0));
     }

@@ -9,7 +9,7 @@ use crate::domain::key::Key;
 use crate::policy::key_rules;
 
 pub(super) async fn remove_key(call: Call, body: OfKey) -> Result<(), ApiError> {
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let held = rules::held(&call, &mut tx, body.key_id).await?;
     key_rules::may_delete(&held.keys, held.key.id, call.who()?.is_admin(), call.now)?;
     let before = recorded(&KeyRecord::new(&held.key, call.now))?;

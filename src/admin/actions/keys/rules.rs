@@ -128,7 +128,7 @@ async fn save_groups(
 /// The store failed.
 pub async fn end_sessions(call: &Call, keys: &[Key]) -> Result<(), ApiError> {
     for key in keys.iter().filter(|key| !key.is_usable(call.now)) {
-        call.ctx.store.delete_web_sessions_of_key(key.id).await?;
+        call.ctx.node.store.delete_web_sessions_of_key(key.id).await?;
     }
     Ok(())
 }

@@ -63,8 +63,10 @@ pub struct SetPrice {
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/model-prices/getModelPrices", Permission::Admin, get_prices)
+            .reads()
             .doc("The whole price table."),
         Operation::action("actions/model-prices/uploadPriceTable", Permission::Admin, upload)
+            .creates()
             .doc("Adds and updates prices; a bad entry fails alone and is named.")
             .max_body(2 * MAX_TABLE),
         Operation::action("actions/model-prices/syncLiteLLMPrices", Permission::Admin, sync::now)
@@ -74,10 +76,12 @@ pub fn operations() -> Vec<Operation> {
             )
             .errors(&[Code::OPERATION_FAILED, Code::INVALID_FORMAT]),
         Operation::action("actions/model-prices/getPriceSync", Permission::Admin, sync::last)
+            .reads()
             .doc("When the price list was last fetched by itself, and what that changed."),
         Operation::action("actions/model-prices/upsertModelPrice", Permission::Admin, upsert)
             .doc("Sets one model's price by hand."),
         Operation::action("actions/model-prices/deleteModelPrice", Permission::Admin, delete)
+            .deletes()
             .doc("Removes one model's price; requests for it are unpriced from now on.")
             .errors(&[Code::NOT_FOUND]),
         Operation::action(
@@ -85,8 +89,10 @@ pub fn operations() -> Vec<Operation> {
             Permission::Admin,
             models::available,
         )
+        .reads()
         .doc("Model names to choose from for providers of a type."),
         Operation::action("actions/model-prices/hasPriceTable", Permission::Open, has_prices)
+            .reads()
             .doc("Whether there is any price.")
             .max_body(OPEN_BODY),
     ]
@@ -97,14 +103,14 @@ const fn yes() -> bool {
 }
 
 async fn get_prices(call: Call, _: Nothing) -> Result<Vec<PriceRecord>, ApiError> {
-    let snapshot = call.ctx.state.snapshot();
+    let snapshot = call.ctx.node.state.snapshot();
     let mut prices: Vec<_> = snapshot.prices.values().collect();
     prices.sort_by(|a, b| a.model.cmp(&b.model));
     Ok(prices.into_iter().map(|price| PriceRecord::new(price)).collect())
 }
 
 async fn has_prices(call: Call, _: Nothing) -> Result<bool, ApiError> {
-    Ok(!call.ctx.state.snapshot().prices.is_empty())
+    Ok(!call.ctx.node.state.snapshot().prices.is_empty())
 }
 
 async fn upload(call: Call, body: UploadPrices) -> Result<PriceUpload, ApiError> {
@@ -135,7 +141,7 @@ async fn upsert(call: Call, body: SetPrice) -> Result<PriceRecord, ApiError> {
     };
     let read = table::read(&model, body.price_data.0.into(), taking);
     let price = read.map_err(|fault| fault.refusal().field("priceData"))?;
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let before = table::known(&mut tx).await?.remove(&model);
     if let Some(before) = &before
         && *before == (Price { updated_at: before.updated_at, ..price.clone() })
@@ -158,7 +164,7 @@ async fn upsert(call: Call, body: SetPrice) -> Result<PriceRecord, ApiError> {
 
 async fn delete(call: Call, body: OfModel) -> Result<(), ApiError> {
     let model = body.model_name.0;
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let before = table::known(&mut tx).await?.remove(&model);
     let before = before.ok_or_else(|| ApiError::missing("price", model.clone()))?;
     tx.delete_price(&model).await?;

@@ -29,7 +29,7 @@ pub struct OfType {
 /// 500 if the database cannot be read.
 pub async fn available(call: Call, body: OfType) -> Result<Vec<String>, ApiError> {
     let asked = body.provider_type.map(|kind| kind.0);
-    let snapshot = call.ctx.state.snapshot();
+    let snapshot = call.ctx.node.state.snapshot();
     let mut names = BTreeSet::new();
     for provider in snapshot
         .providers

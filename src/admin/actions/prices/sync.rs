@@ -112,10 +112,10 @@ pub async fn daily(ctx: &Context, now: Timestamp) -> SyncReport {
 /// # Errors
 /// The store failed.
 pub(super) async fn last(call: Call, _: Nothing) -> Result<PriceSyncRecord, ApiError> {
-    let job = call.ctx.store.job::<SyncReport>(JOB).await?;
+    let job = call.ctx.node.store.job::<SyncReport>(JOB).await?;
     let report = job.map(|job| job.report).unwrap_or_default();
     Ok(PriceSyncRecord {
-        mode: if (call.ctx.price_sync)() { "daily" } else { "off" },
+        mode: if call.ctx.node.live.load().price_sync { "daily" } else { "off" },
         address: call.ctx.price_list.clone(),
         last_at: (report.at.0 > 0).then_some(Iso(report.at)),
         error: report.error,
@@ -156,7 +156,7 @@ pub(super) async fn take(
     listed: Map<String, Value>,
     taking: Taking,
 ) -> Result<(PriceUpload, Changes), ApiError> {
-    let mut tx = by.ctx.store.begin().await?;
+    let mut tx = by.ctx.node.store.begin().await?;
     let known = table::known(&mut tx).await?;
     let (report, prices) = table::sort(listed, &known, taking);
     if prices.is_empty() {

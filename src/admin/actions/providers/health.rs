@@ -21,6 +21,7 @@ pub fn operations() -> Vec<Operation> {
             Permission::Admin,
             get_providers_health_status,
         )
+        .reads()
         .doc(
             "How every provider does: its circuit, its last error, and how often attempts failed \
               in the last five minutes.",
@@ -39,8 +40,8 @@ pub fn operations() -> Vec<Operation> {
 pub fn of(ctx: &Context, provider: &Provider, now: Timestamp) -> ProviderHealth {
     ProviderHealth::new(
         provider,
-        &ctx.health.snapshot(provider, now),
-        &ctx.health.seen(provider, now),
+        &ctx.node.health.snapshot(provider, now),
+        &ctx.node.health.seen(provider, now),
     )
 }
 
@@ -48,27 +49,27 @@ async fn get_providers_health_status(
     call: Call,
     _: Nothing,
 ) -> Result<Vec<ProviderHealth>, ApiError> {
-    let snapshot = call.ctx.state.snapshot();
+    let snapshot = call.ctx.node.state.snapshot();
     Ok(snapshot
         .providers
         .iter()
-        .map(|provider| of(&call.ctx, provider, call.ctx.clock.now()))
+        .map(|provider| of(&call.ctx, provider, call.ctx.node.clock.now()))
         .collect())
 }
 
 async fn reset_provider_circuit(call: Call, body: OfProvider) -> Result<(), ApiError> {
     let id = ProviderId(body.provider_id.0);
-    let snapshot = call.ctx.state.snapshot();
+    let snapshot = call.ctx.node.state.snapshot();
     let provider = snapshot.provider(id).ok_or_else(|| ApiError::missing("provider", id.0))?;
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let change = Change {
         action: "providers.resetProviderCircuit",
         target: format!("provider {id}"),
-        before: recorded(&of(&call.ctx, provider, call.ctx.clock.now()))?,
+        before: recorded(&of(&call.ctx, provider, call.ctx.node.clock.now()))?,
         after: Some(json!({ "state": "CLOSED" })),
     };
     call.audit(&mut tx, change).await?;
     call.commit(tx).await?;
-    call.ctx.health.reset(provider, call.ctx.clock.now());
+    call.ctx.node.health.reset(provider, call.ctx.node.clock.now());
     Ok(())
 }

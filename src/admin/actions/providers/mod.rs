@@ -42,11 +42,14 @@ pub fn operations() -> Vec<Operation> {
 fn records() -> Vec<Operation> {
     vec![
         Operation::action("actions/providers/getProviders", Permission::Admin, get_providers)
+            .reads()
             .doc("All providers, their credentials masked."),
         Operation::action("actions/providers/addProvider", Permission::Admin, add_provider)
+            .creates()
             .doc("Adds an upstream provider.")
             .errors(&[Code::OPERATION_FAILED]),
         Operation::action("actions/providers/editProvider", Permission::Admin, edit_provider)
+            .updates()
             .doc(
                 "Changes what is sent and leaves the rest, the credential too. Another `url`, \
                  `provider_type` or `proxy_url`, or a `key`, closes the circuit and clears the \
@@ -57,12 +60,14 @@ fn records() -> Vec<Operation> {
             )
             .errors(&[Code::NOT_FOUND, Code::OPERATION_FAILED]),
         Operation::action("actions/providers/removeProvider", Permission::Admin, remove_provider)
+            .deletes()
             .doc(
                 "Removes a provider and its stored credential; requests that it is answering end \
                  properly.",
             )
             .errors(&[Code::NOT_FOUND]),
         Operation::action("actions/providers/testProvider", Permission::Admin, test::test_provider)
+            .reads()
             .doc(
                 "Sends one small real request to a provider, stored or not yet, and reports the \
                  result. Leaves an audit record.",
@@ -106,8 +111,12 @@ pub(in crate::admin) fn blank(now: Timestamp) -> Provider {
 
 /// The record with its credential masked; one that cannot be opened shows no part of it.
 fn shown(call: &Call, stored: &StoredProvider) -> ProviderRecord {
-    let key =
-        call.ctx.state.vault().open(Place::ProviderKey(stored.provider.id), &stored.key_cipher);
+    let key = call
+        .ctx
+        .node
+        .state
+        .vault()
+        .open(Place::ProviderKey(stored.provider.id), &stored.key_cipher);
     let masked = key.map_or_else(|_| MASK.to_owned(), |key| key.masked());
     ProviderRecord::new(&stored.provider, masked)
 }
@@ -115,7 +124,7 @@ fn shown(call: &Call, stored: &StoredProvider) -> ProviderRecord {
 /// From the store, not the snapshot: a provider whose credential cannot be opened must be listed
 /// too, so that it can be fixed.
 async fn get_providers(call: Call, _: Nothing) -> Result<Vec<ProviderRecord>, ApiError> {
-    let everything = call.ctx.store.load_all().await?;
+    let everything = call.ctx.node.store.load_all().await?;
     let mut providers = everything.providers;
     providers.sort_by_key(|stored| stored.provider.id);
     Ok(providers.iter().map(|stored| shown(&call, stored)).collect())
@@ -125,7 +134,7 @@ async fn add_provider(call: Call, body: ProviderFields) -> Result<Created, ApiEr
     let mut provider = blank(call.now);
     body.apply(&mut provider);
     fields::check_redirects(&provider)?;
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     // The credential is sealed for the provider's id, which is not known before.
     provider.id = tx.insert_provider(&provider, "").await?;
     let key_cipher =
@@ -146,7 +155,7 @@ async fn add_provider(call: Call, body: ProviderFields) -> Result<Created, ApiEr
 
 async fn edit_provider(call: Call, body: Edit<OfProvider, ProviderFields>) -> Result<(), ApiError> {
     let id = ProviderId(body.target.provider_id.0);
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let before = tx.provider(id).await?.ok_or_else(|| ApiError::missing("provider", id.0))?;
     let mut after = before.clone();
     body.change.apply(&mut after.provider);
@@ -190,7 +199,7 @@ pub(in crate::admin) fn is_another(before: &Provider, after: &Provider, new_key:
 
 async fn remove_provider(call: Call, body: OfProvider) -> Result<(), ApiError> {
     let id = ProviderId(body.provider_id.0);
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let before = tx.provider(id).await?.ok_or_else(|| ApiError::missing("provider", id.0))?;
     let gone =
         Provider { deleted_at: Some(call.now), updated_at: call.now, ..before.provider.clone() };
@@ -215,7 +224,8 @@ async fn sealed(
 ) -> Result<Option<String>, ApiError> {
     let Some(key) = key else { return Ok(None) };
     let sealed =
-        reseal::seal(call.ctx.state.vault(), tx, Place::ProviderKey(id), &Secret::new(key)).await;
+        reseal::seal(call.ctx.node.state.vault(), tx, Place::ProviderKey(id), &Secret::new(key))
+            .await;
     sealed.map(Some).map_err(ApiError::from)
 }
 

@@ -119,7 +119,7 @@ fn record(
 async fn trial(call: &Call, body: &TestProvider) -> Result<Trial, ApiError> {
     let stored = match body.provider_id.plain() {
         Some(id) => {
-            let stored = call.ctx.store.begin().await?.provider(ProviderId(id)).await?;
+            let stored = call.ctx.node.store.begin().await?.provider(ProviderId(id)).await?;
             Some(stored.ok_or_else(|| ApiError::missing("provider", id))?)
         }
         None => {
@@ -152,6 +152,7 @@ fn take_key(call: &Call, body: &TestProvider, trial: &mut Trial) -> Result<(), A
             destination::check(&stored.provider, &trial.provider)?;
             let open = call
                 .ctx
+                .node
                 .state
                 .vault()
                 .open(Place::ProviderKey(trial.provider.id), &stored.key_cipher);
@@ -193,7 +194,7 @@ async fn audit(
         .map_or_else(|| "unsaved provider".to_owned(), |s| format!("provider {}", s.provider.id));
     let change =
         Change { action: "providers.testProvider", target, before: None, after: Some(after) };
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     call.audit(&mut tx, change).await?;
     Ok(tx.commit_record().await?)
 }

@@ -50,7 +50,7 @@ pub(super) async fn add_user(call: Call, body: UserFields) -> Result<NewUser, Ap
     key.provider_group = user.provider_group;
     user.provider_group = key_rules::effective_groups(std::slice::from_ref(&key));
 
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     user.id = tx.insert_user(&user).await?;
     key.user_id = user.id;
     key.id = tx.insert_key(&key).await?;
@@ -69,7 +69,7 @@ pub(super) async fn add_user(call: Call, body: UserFields) -> Result<NewUser, Ap
 }
 
 pub(super) async fn edit_user(call: Call, body: Edit<OfUser, UserFields>) -> Result<(), ApiError> {
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let (before, keys) = found(&mut tx, &body.target).await?;
     let mut after = before.clone();
     body.change.apply(&mut after, call.ctx.time_zone)?;
@@ -88,13 +88,13 @@ pub(super) async fn edit_user(call: Call, body: Edit<OfUser, UserFields>) -> Res
     call.audit(&mut tx, change).await?;
     call.commit(tx).await?;
     if !after.is_active(call.now) {
-        call.ctx.store.delete_web_sessions_of_user(after.id).await?;
+        call.ctx.node.store.delete_web_sessions_of_user(after.id).await?;
     }
     Ok(())
 }
 
 pub(super) async fn remove_user(call: Call, body: OfUser) -> Result<(), ApiError> {
-    let mut tx = call.ctx.store.begin().await?;
+    let mut tx = call.ctx.node.store.begin().await?;
     let (user, keys) = found(&mut tx, &body).await?;
     let before =
         UserRecord::new(&user, keys.iter().map(|key| KeyRecord::new(key, call.now)).collect());
@@ -109,7 +109,7 @@ pub(super) async fn remove_user(call: Call, body: OfUser) -> Result<(), ApiError
         Change { action: "users.removeUser", target, before: recorded(&before)?, after: None };
     call.audit(&mut tx, change).await?;
     call.commit(tx).await?;
-    call.ctx.store.delete_web_sessions_of_user(user.id).await?;
+    call.ctx.node.store.delete_web_sessions_of_user(user.id).await?;
     Ok(())
 }
 

@@ -15,19 +15,22 @@ use crate::domain::user::User;
 /// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
-        Operation::action("actions/users/getUsers", Permission::Admin, get_users).doc(
+        Operation::action("actions/users/getUsers", Permission::Admin, get_users).reads().doc(
             "All users with their keys, what each has spent of its tightest limit, and when \
                   it was last used.",
         ),
         Operation::action("actions/users/addUser", Permission::Admin, edit::add_user)
+            .creates()
             .doc("Creates a user and a key named `default`, which is shown this once."),
         Operation::action("actions/users/editUser", Permission::Admin, edit::edit_user)
+            .updates()
             .doc(
                 "Changes what is sent and leaves the rest. A limit is not set below that of one \
                  of the user's keys.",
             )
             .errors(fields::EDIT_ERRORS),
         Operation::action("actions/users/removeUser", Permission::Admin, edit::remove_user)
+            .deletes()
             .doc("Deletes a user; their keys stop working at once. What they used stays on record.")
             .errors(&[Code::NOT_FOUND]),
     ]
@@ -35,7 +38,7 @@ pub fn operations() -> Vec<Operation> {
 
 async fn get_users(call: Call, _: Nothing) -> Result<Vec<UserRecord>, ApiError> {
     let ctx = &*call.ctx;
-    let snapshot = ctx.state.snapshot();
+    let snapshot = ctx.node.state.snapshot();
     let mut keys: Vec<_> = snapshot.callers().map(|caller| &caller.key).collect();
     keys.sort_by_key(|key| (key.user_id, key.id));
     let used = LastUses::read(ctx, None).await?;

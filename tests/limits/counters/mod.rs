@@ -1,0 +1,307 @@
+//! Tests of the counters: order, races, and a model that keeps every event. Each runs on a node's
+//! own counters, and on shared ones in a private Redis.
+
+/// Runs tests that take a [`Place`] in each.
+macro_rules! on_each_place {
+    ($($name:ident),+ $(,)?) => {
+        mod own {
+            $(#[test]
+            fn $name() {
+                super::$name(crate::limits::counters::Place::Own);
+            })+
+        }
+        mod redis {
+            $(#[test]
+            fn $name() {
+                super::$name(crate::limits::counters::Place::Redis);
+            })+
+        }
+    };
+}
+use on_each_place;
+
+mod behaviour;
+mod gathered;
+mod model;
+mod moved;
+mod order;
+mod overflow;
+mod packed;
+mod races;
+mod rebuilt;
+mod restored;
+mod stoppable;
+mod wire;
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use chrono_tz::Tz;
+use futures_util::FutureExt as _;
+use tokio::runtime::Runtime;
+use tollgate::config::OnRedisLoss;
+use tollgate::domain::clock::{Clock as _, ManualClock, Timestamp};
+use tollgate::domain::feature_policy::FeaturePolicy;
+use tollgate::domain::format::WireFormat;
+use tollgate::domain::group::Groups;
+use tollgate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
+use tollgate::domain::key::{CacheTtl, Key, KeyHash};
+use tollgate::domain::limits::Limits;
+use tollgate::domain::money::NanoUsd;
+use tollgate::domain::provider::{
+    BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType,
+};
+use tollgate::domain::secret::Secret;
+use tollgate::domain::user::{Role, User};
+use tollgate::limits::{
+    Admission, Asks, Blocked, CounterSettings, Counters, Denied, HolderUsage, Ledger, LiveSession,
+    MOST_WAITING, Permit, Refused, SharedSettings, TimeSource,
+};
+use tollgate::policy::reservation::Reservation;
+use tollgate::redis::Server;
+use tollgate::store::SpendSeen;
+
+use crate::support::redis::Redis;
+
+/// 2026-11-18T12:00:30Z, a Wednesday.
+const NOON: Timestamp = Timestamp(1_795_003_230_000);
+const TTL_MS: i64 = 300_000;
+/// Time-out, long enough for a busy machine.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+fn settings(tz: Tz) -> CounterSettings {
+    CounterSettings { session_ttl_ms: TTL_MS, reservation: Reservation::Expected, time_zone: tz }
+}
+
+/// The counters under test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In this process. No call may have to wait.
+    Own,
+    /// In a private Redis.
+    Redis,
+}
+
+/// Counters under test.
+struct Tested {
+    counters: Counters,
+    /// The keeper's clock, moved by the calls under test; none if there is no keeper.
+    clock: Option<Arc<ManualClock>>,
+}
+
+fn runtime() -> &'static Runtime {
+    static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+    });
+    &RUNTIME
+}
+
+/// One server for all tests of this process; each test has its own names in it.
+fn redis_url() -> String {
+    static SERVER: LazyLock<Redis> = LazyLock::new(Redis::start);
+    SERVER.url()
+}
+
+fn counters(place: Place, tz: Tz) -> Tested {
+    counters_with(place, settings(tz))
+}
+
+fn counters_with(place: Place, settings: CounterSettings) -> Tested {
+    match place {
+        Place::Own => Tested { counters: Counters::new(settings), clock: None },
+        Place::Redis => shared_from(settings, SpendSeen::default(), NOON),
+    }
+}
+
+fn counters_at(place: Place, now: Timestamp, strict: bool) -> Tested {
+    let reservation = if strict { Reservation::Strict } else { Reservation::Expected };
+    let settings = CounterSettings { reservation, ..settings(model::ZONE) };
+    match place {
+        Place::Own => counters_with(place, settings),
+        Place::Redis => shared_from(settings, SpendSeen::default(), now),
+    }
+}
+
+/// Shared counters with their own names, built from a ledger.
+fn shared_from(settings: CounterSettings, ledger: SpendSeen, now: Timestamp) -> Tested {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let prefix = format!("test{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+    let shared = SharedSettings {
+        server: Server::new(Secret::new(redis_url())),
+        prefix,
+        timeout: TIME_LIMIT,
+        lease: TIME_LIMIT,
+        on_loss: OnRedisLoss::Closed,
+        most_waiting: MOST_WAITING,
+        time: TimeSource::Caller,
+        unclean: false,
+    };
+    let counters = Counters::shared(settings, shared).unwrap();
+    let clock = Arc::new(ManualClock::at(now));
+    let keeper =
+        counters.keeper(Arc::new(Kept(ledger)), Arc::<ManualClock>::clone(&clock)).unwrap();
+    runtime().spawn(keeper.run(std::future::pending()));
+    runtime().block_on(counters.connected());
+    Tested { counters, clock: Some(clock) }
+}
+
+/// A ledger that nothing is written to.
+struct Kept(SpendSeen);
+
+impl Ledger for Kept {
+    fn read(
+        &self,
+        _: Tz,
+        _: Timestamp,
+        _: Timestamp,
+    ) -> Pin<Box<dyn Future<Output = Result<SpendSeen, String>> + Send + '_>> {
+        Box::pin(std::future::ready(Ok(self.0.clone())))
+    }
+}
+
+impl Tested {
+    /// The result of a call at a given time, after everything earlier was sent.
+    fn wait<T>(&self, now: Timestamp, future: impl Future<Output = T>) -> T {
+        let Some(clock) = &self.clock else {
+            return future.now_or_never().expect("a node's own counters are not waited for");
+        };
+        runtime().block_on(async {
+            self.counters.flushed().await;
+            clock.set(now.max(clock.now()));
+            future.await
+        })
+    }
+
+    fn key_usage(&self, key: &Key, now: Timestamp) -> HolderUsage {
+        self.wait(now, self.counters.key_usage(key, now))
+    }
+
+    fn user_usage(&self, user: &User, now: Timestamp) -> HolderUsage {
+        self.wait(now, self.counters.user_usage(user, now))
+    }
+
+    fn provider_usage(&self, provider: &Provider, now: Timestamp) -> HolderUsage {
+        self.wait(now, self.counters.provider_usage(provider, now))
+    }
+
+    fn live_sessions(&self, now: Timestamp) -> Vec<LiveSession> {
+        self.wait(now, self.counters.live_sessions(now))
+    }
+
+    fn blocked(&self, provider: &Provider, session: &str, now: Timestamp) -> Option<Blocked> {
+        let providers = [Arc::new(provider.clone())];
+        let session = SessionId::from(session);
+        let blocked =
+            self.wait(now, self.counters.blocked(&providers, Some(KeyId(1)), &session, now));
+        blocked.first().map(|(_, why)| *why)
+    }
+
+    fn enter(&self, permit: &mut Permit, provider: &Provider, now: Timestamp) -> bool {
+        self.wait(now, permit.enter(provider, now))
+    }
+}
+
+fn key(id: i64, limits: Limits) -> Key {
+    Key {
+        id: KeyId(id),
+        user_id: UserId(1),
+        name: String::new(),
+        hash: KeyHash([0; 32]),
+        prefix: String::new(),
+        last_four: String::new(),
+        is_enabled: true,
+        expires_at: None,
+        can_login_web_ui: false,
+        limits,
+        provider_group: Groups::default(),
+        cache_ttl: CacheTtl::Inherit,
+        allowed_models: Vec::new(),
+        features: FeaturePolicy::default(),
+        created_at: NOON,
+        updated_at: NOON,
+        deleted_at: None,
+    }
+}
+
+fn user(rpm: u32, limits: Limits) -> User {
+    User {
+        id: UserId(1),
+        name: String::new(),
+        note: String::new(),
+        role: Role::User,
+        is_enabled: true,
+        expires_at: None,
+        rpm,
+        limits,
+        provider_group: Groups::default(),
+        tags: Vec::new(),
+        allowed_models: Vec::new(),
+        features: FeaturePolicy::default(),
+        allowed_clients: Vec::new(),
+        lock_key_limits: false,
+        max_keys: None,
+        created_at: NOON,
+        updated_at: NOON,
+        deleted_at: None,
+    }
+}
+
+fn provider(limits: Limits) -> Provider {
+    Provider {
+        id: ProviderId(1),
+        name: String::new(),
+        url: String::new(),
+        key: Secret::default(),
+        kind: ProviderType::Native,
+        is_enabled: true,
+        weight: 1,
+        priority: 0,
+        cost_multiplier: rust_decimal::Decimal::ONE,
+        group_tag: Groups::default(),
+        allowed_models: Vec::new(),
+        features: FeaturePolicy::default(),
+        model_redirects: Vec::new(),
+        limits,
+        max_retry_attempts: 2,
+        breaker: BreakerSettings::default(),
+        timeouts: ProviderTimeouts::default(),
+        cache_ttl: CacheTtl::Inherit,
+        instructions: InstructionsStrategy::default(),
+        preserve_client_ip: false,
+        proxy_url: None,
+        note: String::new(),
+        health_since: NOON,
+        switched_off: None,
+        created_at: NOON,
+        updated_at: NOON,
+        deleted_at: None,
+    }
+}
+
+fn asks(model: &str) -> Asks {
+    Asks { model: model.into(), format: WireFormat::Native }
+}
+
+/// Asks for one request of a session, with an estimate in nano-USD.
+fn ask(
+    counters: &Tested,
+    (key, user): (&Key, &User),
+    session: &str,
+    estimate: i64,
+    now: Timestamp,
+) -> Result<Permit, Denied> {
+    let session = SessionId::from(session);
+    let request = RequestId::new();
+    let (asks, estimate) = (&asks("m"), NanoUsd(estimate));
+    let ask = Admission { request, now, key, user, session: &session, estimate, asks };
+    counters.wait(now, counters.counters.admit(&ask)).map_err(|refused| match refused {
+        Refused::Limit(denied) => denied,
+        Refused::Unreachable => panic!("{refused}"),
+    })
+}
+
+fn sessions(limit: u32) -> Limits {
+    Limits { concurrent_sessions: limit, ..Limits::default() }
+}
