@@ -30,7 +30,7 @@ export const whoami = queryOptions({
   queryKey: keys.whoami,
   queryFn: ({ signal }) => call("auth/whoami", {}, signal),
   staleTime: Number.POSITIVE_INFINITY,
-  // Another tab may have logged in as somebody else.
+  // Another tab may have logged in as another user.
   refetchOnWindowFocus: "always",
   retry: false,
 });

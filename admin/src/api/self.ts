@@ -25,7 +25,7 @@ export function tightest(usage: Schemas["UserLimitUsage"]): Tightest | null {
   return found;
 }
 
-/** The caller as the only user; nobody for the admin token. */
+/** The caller as the only user; an empty list for the admin token. */
 export async function readSelf(signal: AbortSignal): Promise<Schemas["UserRecord"][]> {
   const { user } = await call("auth/whoami", {}, signal);
   if (!user) return [];

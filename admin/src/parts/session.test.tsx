@@ -122,7 +122,7 @@ test("unsaved input stays when the session ends, and its user is told once", asy
   });
 });
 
-test("everything is read again when another tab logged in as somebody else", async () => {
+test("everything is read again when another tab logged in as another user", async () => {
   const { cache, router } = await inSession();
   await screen.findByRole("button", { name: "Log out" });
   cache.setQueryData(["users"], ["ada's"]);

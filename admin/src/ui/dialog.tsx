@@ -66,7 +66,7 @@ function Foot({ children }: { children: ReactNode }) {
 }
 
 const Shade = () => <div data-overlay className="fixed inset-0 z-40 bg-black/45" />;
-/** Messages lie over the page, and a click on one is none beside the dialog. */
+/** A click on a message, which is above the page, does not close the dialog. */
 const unlessMessage = (event: Event) => {
   if (event.target instanceof Element && event.target.closest("[data-message]"))
     event.preventDefault();

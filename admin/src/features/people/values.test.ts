@@ -3,7 +3,7 @@ import { changes } from "@/api/form";
 import { dayOf } from "@/ui/format";
 import { keyBody, keyValues, userState, userValues } from "./values";
 
-test("an empty limit is none, and a typed one goes as it was typed", () => {
+test("an empty limit means no limit, and a typed one is sent as it was typed", () => {
   const values = {
     ...keyValues(undefined, "UTC"),
     name: " cli ",

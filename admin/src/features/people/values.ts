@@ -48,9 +48,7 @@ export interface KeyValues extends LimitValues {
   deniedFeatures: string[];
 }
 
-/**
- * Maps the gateway's rules about a limit of a key and the same one of its user to the field of both.
- */
+/** Maps the gateway's rules about a limit of a key and the same one of its user to their field. */
 export const LIMIT_RULES = {
   KEY_LIMIT_5H_EXCEEDS_USER_LIMIT: "limit5hUsd",
   KEY_LIMIT_DAILY_EXCEEDS_USER_LIMIT: "limitDailyUsd",

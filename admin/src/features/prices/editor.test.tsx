@@ -55,7 +55,7 @@ test("a rate that another administrator saved meanwhile stays", async () => {
   });
 });
 
-test("what is no price is refused before it is sent, each fault at its field", async () => {
+test("input that is not a price is refused before it is sent, each fault at its field", async () => {
   const user = userEvent.setup();
   await open(null);
   await user.type(screen.getByLabelText("Model"), "m");

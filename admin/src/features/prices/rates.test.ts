@@ -87,7 +87,7 @@ test("rates of tiers and thresholds are shown per million, except those not appl
   ]);
 });
 
-test("a web search costs the medium size, else the dearest, and is no rate per million", () => {
+test("a web search costs the medium size, else the most expensive one, and is not a rate per million", () => {
   const fee = (search_context_cost_per_query: unknown) =>
     searchFee({ search_context_cost_per_query });
   const size = (low: unknown, medium: unknown, high: unknown) => ({

@@ -100,7 +100,7 @@ export const byName = (name: RateName): Rate => RATES.find((rate) => rate.name =
 const SEARCH = "search_context_cost_per_query";
 const FACTORS = "provider_specific_entry";
 
-/** Fields that are charged by, and that are no plain rates. */
+/** Fields that are charged by, but do not hold a single rate. */
 export const SPECIAL: readonly string[] = [SEARCH, FACTORS];
 
 const isNumber = (value: unknown): value is number | string =>
@@ -118,7 +118,7 @@ export function searchFee({ [SEARCH]: fee }: Entry): string | null {
   return dearest === undefined ? null : shift(String(dearest), 0);
 }
 
-/** By what the standard rates are multiplied in a model's fast mode, and for inference in the US. */
+/** The factors on the standard rates: of a model's fast mode, and of inference in the US. */
 export function factors({ [FACTORS]: entry }: Entry): { name: "fast" | "us"; value: string }[] {
   if (typeof entry !== "object" || entry === null) return [];
   return (["fast", "us"] as const).flatMap((name) => {
