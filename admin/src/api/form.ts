@@ -85,7 +85,7 @@ export function showFault<T extends FieldValues>(
 }
 
 /** The differences between two flat records: the body of a partial update. */
-export function changes<T extends Record<string, unknown>>(before: T, after: T): Partial<T> {
+export function changes<T extends object>(before: T, after: T): Partial<T> {
   const changed: Partial<T> = {};
   for (const name of Object.keys(after) as (keyof T)[]) {
     if (JSON.stringify(before[name]) !== JSON.stringify(after[name])) changed[name] = after[name];

@@ -18,9 +18,7 @@ export function usePeopleActions() {
     try {
       await work();
     } catch (error) {
-      toast.bad(
-        error instanceof Error && error.message !== "" ? error.message : t("ui.noConnection"),
-      );
+      toast.failed(error);
       return false;
     } finally {
       await cache.invalidateQueries({ queryKey: queries.keys.users });

@@ -1,10 +1,14 @@
 /** Users and keys as form values (text), and back to what the gateway accepts. Pure. */
 import type { Schemas } from "@/api/client";
+import { keys } from "@/api/queries";
 import type { Feature } from "@/parts/feature-fields";
 import { dayOf } from "@/ui/format";
 
 export type User = Schemas["UserRecord"];
 export type Key = Schemas["KeyRecord"];
+
+/** What is read again after a user or a key was changed. */
+export const CHANGED = [keys.users, ["limits"]] as const;
 
 export const MONEY = [
   "limit5hUsd",
@@ -129,7 +133,7 @@ export function keyValues(key: Key | undefined, timeZone: string): KeyValues {
 /**
  * The text, or `null` (no limit) if it is empty. The gateway refuses a text that is not a number.
  */
-const orNull = (text: string) => (text.trim() === "" ? null : text.trim());
+export const orNull = (text: string) => (text.trim() === "" ? null : text.trim());
 
 function limitBody(values: LimitValues) {
   return {

@@ -24,5 +24,4 @@ function useChange<O extends Operation>(operation: O) {
 
 export const useUpload = () => useChange("actions/model-prices/uploadPriceTable");
 export const useSync = () => useChange("actions/model-prices/syncLiteLLMPrices");
-export const useSave = () => useChange("actions/model-prices/upsertModelPrice");
 export const useDelete = () => useChange("actions/model-prices/deleteModelPrice");

@@ -41,7 +41,7 @@ export function PricePanel({
           onClose();
           toast.good(t("prices.delete.done", { model: price.modelName }));
         },
-        onError: (error) => toast.bad(error.message || t("ui.noConnection")),
+        onError: toast.failed,
       },
     );
   };

@@ -42,7 +42,7 @@ export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Pro
   const change = useMutation({
     mutationFn: (work: () => Promise<unknown>) => work(),
     onSuccess: () => toast.good(t("ui.saved")),
-    onError: (error) => toast.bad(error.message || t("ui.noConnection")),
+    onError: toast.failed,
     onSettled: () =>
       Promise.all(
         [queries.keys.providers, queries.keys.health].map((queryKey) =>

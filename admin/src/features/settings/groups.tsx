@@ -45,7 +45,7 @@ export function GroupFeatures({ form }: { form: UseFormReturn<SystemForm> }) {
               </Button>
             </div>
             <FeatureFields
-              control={control}
+              form={form}
               allowed={`groupFeatures.${at}.allowed`}
               denied={`groupFeatures.${at}.denied`}
             />
