@@ -22,7 +22,11 @@ beforeEach(() => {
   asked.length = 0;
   vi.mocked(call).mockImplementation((async (operation: string) => {
     asked.push(operation);
-    if (operation.endsWith("getUsers")) return [{ name: "ada" }, { name: "bob" }];
+    if (operation.endsWith("getUsers"))
+      return [
+        { name: "ada", keys: [] },
+        { name: "bob", keys: [] },
+      ];
     if (operation.endsWith("getKeys")) return [];
     if (operation.endsWith("getUserLimitUsage")) return NOTHING_SPENT;
     return { user: { id: 1, name: "ada" } };

@@ -6,10 +6,11 @@ import { DateField } from "@/parts/date-field";
 import { useEditor } from "@/parts/editor";
 import { FormDialog } from "@/parts/form";
 import { useSession } from "@/parts/session";
+import { orNull } from "@/parts/values";
 import { Checkbox, Field, Input, NumberInput, Select } from "@/ui/field";
 import { dayOf, useFormat } from "@/ui/format";
 import { useToast } from "@/ui/toast";
-import { CHANGED, KEY_RULES, type Key, orNull } from "./values";
+import { CHANGED, KEY_RULES, type Key } from "./values";
 
 /** A new expiry, and enabling the key with it. */
 export function RenewKey({ value, onClose }: { value: Key; onClose: () => void }) {

@@ -10,9 +10,10 @@ import { NumberField, SelectField, TextField } from "@/parts/fields";
 import { FormDrawer } from "@/parts/form";
 import { ListField } from "@/parts/list-field";
 import { useIsAdmin, useSession } from "@/parts/session";
+import { words } from "@/parts/values";
 import { Section, Switch } from "@/ui/field";
 import { LimitFields } from "./limit-fields";
-import { CHANGED, LIMIT_RULES, type User, userBody, userValues, words } from "./values";
+import { CHANGED, LIMIT_RULES, type User, userBody, userValues } from "./values";
 
 interface Props {
   /** `undefined` = a new one. */

@@ -1,5 +1,5 @@
 /** The price table's operations. */
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { type BodyOf, call, type Operation, type Schemas } from "@/api/client";
 import { keys } from "@/api/queries";
 import type { Entry } from "./rates";
@@ -12,6 +12,12 @@ export type Price = Omit<Schemas["PriceRecord"], "priceData" | "source"> & {
 
 /** The result for each entry of a table, by model name. */
 export type Outcome = Schemas["PriceUpload"];
+
+/** The models that need a price. */
+export const unpriced = queryOptions({
+  queryKey: [...keys.prices, "unpriced"],
+  queryFn: ({ signal }) => call("actions/model-prices/getUnpricedModels", {}, signal),
+});
 
 /** Writes to the price table and reads it again. */
 function useChange<O extends Operation>(operation: O) {

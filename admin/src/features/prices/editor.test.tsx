@@ -16,6 +16,9 @@ const PRICE: Price = {
   modelName: "m",
   priceData: { mode: "chat", input_cost_per_token: 3e-6, supports_vision: true },
   unapplied: [],
+  webSearchUsd: null,
+  fastFactor: null,
+  usFactor: null,
   source: "sync",
   updatedAt: "2026-01-01T00:00:00Z",
 };

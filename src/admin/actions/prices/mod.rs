@@ -6,6 +6,7 @@
 pub mod models;
 pub mod sync;
 pub(in crate::admin) mod table;
+mod unpriced;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -64,6 +65,16 @@ pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/model-prices/getModelPrices", Permission::Admin, get_prices)
             .doc("The whole price table."),
+        Operation::action(
+            "actions/model-prices/getUnpricedModels",
+            Permission::Admin,
+            unpriced::list,
+        )
+        .report()
+        .doc(
+            "The models that have no price: of requests without a cost, and listed by name at \
+              enabled providers.",
+        ),
         Operation::action("actions/model-prices/uploadPriceTable", Permission::Admin, upload)
             .doc("Adds and updates prices; a bad entry fails alone and is named.")
             .max_body(2 * MAX_TABLE),
