@@ -59,7 +59,7 @@ test("a click on a message does not close the form below it", async ({ page, dia
   await expect(field("Note")).toHaveValue("second");
 });
 
-test("a tab notices that another one logged in as somebody else", async ({ context, page }) => {
+test("a tab notices that another one logged in as another user", async ({ context, page }) => {
   await logIn(page);
   await page.goto("/providers");
   await expect(page.getByRole("row", { name: /^main/ }).first()).toBeVisible();
@@ -101,7 +101,7 @@ test("an expiry that is typed only in part is refused, and the stored one stays"
   expect(freed.expiresAt ?? null).toBeNull();
 });
 
-test("the log's time filter shows days as days, and ignores what is no time", async ({
+test("the log's time filter shows days as days, and ignores text that is not a time", async ({
   gateway,
   page,
 }) => {

@@ -159,7 +159,7 @@ test("requests with a wrong key are listed, without the key", async ({ gateway, 
   expect(await page.content()).not.toContain(wrong);
 });
 
-test("a list says what is spent of the tightest limit, and when somebody was last seen", async ({
+test("a list says what is spent of the tightest limit, and when a user was last seen", async ({
   gateway,
   page,
 }) => {

@@ -127,10 +127,7 @@ test("a session shows its requests in order, and what was said", async ({ gatewa
   await expect(rows).toHaveCount(2);
 });
 
-test("somebody sees their own limits, use, models and requests, and nobody else's", async ({
-  gateway,
-  page,
-}) => {
+test("a user sees only their own limits, use, models and requests", async ({ gateway, page }) => {
   await spend(gateway, cli.generatedKey, [SONNET, HAIKU, SONNET, SONNET, SONNET]);
   await spend(gateway, ann.defaultKey.key, [SONNET, HAIKU]);
   expect((await gateway.ask(ann.defaultKey.key, "no-such-model")).status).toBe(404);

@@ -27,7 +27,7 @@ fn recorded_as(name: &str) -> String {
 fn moves_with(name: &str) -> &'static [&'static str] {
     match name {
         "dailyQuota" | "limitDailyUsd" => &["dailyQuota", "limitDailyUsd"],
-        "isEnabled" | "expiresAt" => &["status"],
+        "isEnabled" | "expiresAt" => &["status", "effectiveStatus"],
         _ => &[],
     }
 }

@@ -51,6 +51,8 @@ async fn lists_show_the_tightest_limit_and_the_last_use() {
         );
         assert_eq!((&limit["percent"], &limit["resetAt"]), (&json!(20), &Value::Null));
         assert_eq!(user["lastUsedAt"], NOON.plus_ms(-5).to_iso());
+        let usage = gate.admin("users/getUserLimitUsage", json!({ "userId": ada.id })).await.data();
+        assert_eq!(&usage["tightestLimit"], limit);
         let listed = gate.admin("keys/getKeys", json!({ "userId": ada.id })).await.data();
         for keys in [&user["keys"], &listed] {
             let (first, second) = (&keys[0], &keys[1]);
@@ -70,5 +72,35 @@ async fn lists_show_the_tightest_limit_and_the_last_use() {
         // A deleted key's use still counts for its user.
         gate.admin("keys/removeKey", json!({ "keyId": ada.key_id })).await;
         assert_eq!(gate.user_record(ada.id).await["lastUsedAt"], NOON.plus_ms(-5).to_iso());
+    }
+}
+
+#[tokio::test]
+async fn lists_show_the_state_in_which_requests_find_a_key() {
+    let gate = Gate::start().await;
+    let ada = gate.person("ada", json!({})).await;
+    let (off, _) = gate.key(ada.id, "off", json!({ "isEnabled": false })).await;
+    let (old, _) = gate.key(ada.id, "old", json!({ "expiresAt": "2026-11-01" })).await;
+    // The user's status, and what the user's keys are then: the usable one, "off" and "old".
+    for (change, status, expected) in [
+        (json!({}), "enabled", ["enabled", "disabled", "expired"]),
+        (json!({ "expiresAt": "2026-11-20" }), "expired", ["expired", "disabled", "expired"]),
+        (json!({ "isEnabled": false }), "disabled", ["disabled", "disabled", "expired"]),
+    ] {
+        let mut body = json!({ "userId": ada.id });
+        body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        gate.admin("users/editUser", body).await.data();
+        let user = gate.user_record(ada.id).await;
+        assert_eq!(user["status"], status);
+        let listed = gate.admin("keys/getKeys", json!({ "userId": ada.id })).await.data();
+        for keys in [&user["keys"], &listed] {
+            let of = |id: i64, name: &str| {
+                let keys = keys.as_array().unwrap().iter();
+                keys.clone().find(|key| key["id"] == id).unwrap()[name].clone()
+            };
+            let ids = [ada.key_id, off, old];
+            assert_eq!(ids.map(|id| of(id, "effectiveStatus")), expected, "{status}");
+            assert_eq!(ids.map(|id| of(id, "status")), ["enabled", "disabled", "expired"]);
+        }
     }
 }

@@ -1,9 +1,11 @@
 //! The price table: upload, read, and the prices in effect.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tollgate::domain::price::CostKind;
+use tollgate::store::Backend;
 
-use super::gate::{Gate, Reply};
+use super::gate::{Gate, NOON, Reply};
+use super::statistics::record;
 
 #[tokio::test]
 async fn an_uploaded_price_is_in_effect_and_a_bad_entry_fails_alone() {
@@ -109,7 +111,7 @@ fn public_list() -> serde_json::Value {
 
 #[tokio::test]
 async fn a_sync_takes_the_public_list_and_leaves_what_was_entered_by_hand() {
-    for backend in [tollgate::store::Backend::Sqlite, tollgate::store::Backend::Postgres] {
+    for backend in [Backend::Sqlite, Backend::Postgres] {
         let gate = Gate::start_on(backend).await;
         let own = json!({ "modelName": "native-large", "priceData": { "input_cost_per_token": 9e-6, "note": "ours" } });
         let made = gate.admin("model-prices/upsertModelPrice", own.clone()).await.data();
@@ -224,6 +226,71 @@ async fn models_to_choose_from_come_from_providers_and_the_price_table() {
     let all =
         json!(["as-text", "bare", "embedder", "native-large", "nick", "own-1", "vendor/flash"]);
     assert_eq!(models(json!({})).await, all);
+}
+
+#[tokio::test]
+async fn models_without_a_price_are_those_of_requests_and_of_enabled_providers() {
+    for backend in [Backend::Sqlite, Backend::Postgres] {
+        let gate = Gate::start_on(backend).await;
+        let ann = gate.person("ann", json!({ "limitDailyUsd": 5 })).await;
+        let table = json!({
+            "priced": { "input_cost_per_token": 1e-6 },
+            "gemini/flash": { "input_cost_per_token": 1e-6 },
+        });
+        gate.admin("model-prices/uploadPriceTable", json!({ "jsonContent": table.to_string() }))
+            .await
+            .data();
+        for (name, enabled) in [("on", true), ("off", false)] {
+            let provider = json!({
+                "name": name, "url": "https://up.example", "key": "upstream-credential-0123456789",
+                "allowed_models": [name, "priced", "flash-latest", "used", "pattern-*"],
+                "model_redirects": { "alias": "priced-20250929", "nick": "nameless" },
+                "is_enabled": enabled,
+            });
+            gate.admin("providers/addProvider", provider).await.data();
+        }
+        let unpriced = |model: &str| record(&ann, NOON, model, None);
+        let records = [
+            unpriced("rare"),
+            unpriced("used"),
+            unpriced("used"),
+            // Its price arrived after the request, which is priced soon.
+            unpriced("priced-latest"),
+            record(&ann, NOON, "free", Some(0)),
+            unpriced(""),
+        ];
+        gate.store.append_records(&records).await.unwrap();
+        let found = gate.admin("model-prices/getUnpricedModels", json!({})).await.data();
+        let of = |name, requests| json!({ "modelName": name, "requests": requests });
+        assert_eq!(
+            found["models"],
+            json!([of("used", 2), of("rare", 1), of("nick", 0), of("on", 0)])
+        );
+        assert_eq!(found["passLimits"], false, "they are refused to those with a limit");
+    }
+}
+
+#[tokio::test]
+async fn a_price_shows_the_search_fee_and_the_factors_that_are_charged() {
+    let gate = Gate::start().await;
+    let entry = json!({
+        "input_cost_per_token": 1e-6,
+        "search_context_cost_per_query": {
+            "search_context_size_low": 0.03, "search_context_size_medium": 0.035,
+        },
+        "provider_specific_entry": { "us": 1.1, "fast": 6 },
+    });
+    for (entry, fee, fast, us) in [
+        (entry, json!(0.035), json!(6), json!(1.1)),
+        (json!({ "input_cost_per_token": 1e-6 }), Value::Null, Value::Null, Value::Null),
+    ] {
+        let body = json!({ "modelName": "m", "priceData": entry });
+        let shown = gate.admin("model-prices/upsertModelPrice", body).await.data();
+        assert_eq!(
+            (&shown["webSearchUsd"], &shown["fastFactor"], &shown["usFactor"]),
+            (&fee, &fast, &us)
+        );
+    }
 }
 
 #[tokio::test]

@@ -117,6 +117,14 @@ async fn without_the_setting_they_are_refused_until_a_reload_allows_them() {
     fixture.gateway.log_shows("prices.unpriced: refuse_when_limited -> serve").await;
     assert_eq!(ask(&fixture, "native", "unheard-of").await.0, 200);
     assert_eq!(setting().await, "serve");
+    fixture.gateway.logs(2).await;
+    assert_eq!(
+        fixture.gateway.admin("model-prices/getUnpricedModels", json!({})).await,
+        json!({
+            "models": [{ "modelName": "unheard-of", "requests": 1 }],
+            "passLimits": true,
+        })
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -36,6 +36,13 @@ async fn lists_and_lifetime_figures_are_those_of_the_records(place: Place) {
             "{scope:?}"
         );
     }
+    let mut unpriced: BTreeMap<String, u64> = BTreeMap::new();
+    for record in records.iter().filter(|record| record.cost.is_none()) {
+        *unpriced.entry(record.model.to_string()).or_default() += 1;
+    }
+    let found = store.unpriced_requests().await.unwrap();
+    assert!(found.is_sorted_by_key(|(_, requests)| std::cmp::Reverse(*requests)));
+    assert_eq!(found.into_iter().collect::<BTreeMap<_, _>>(), unpriced);
     for (user, key) in [(1, 1), (1, 3), (2, 2), (2, 4), (1, 2)] {
         let of_key = |r: &&Record| r.user_id == Some(UserId(user)) && r.key_id == Some(KeyId(key));
         let mut expected: BTreeMap<String, (u64, u64, NanoUsd)> = BTreeMap::new();

@@ -187,7 +187,7 @@ export async function* callLines<T>(
   }
 }
 
-/** Reports a broken connection as a fault; a request that the page aborted is none. */
+/** Reports a broken connection as a fault; an aborted request is not a fault. */
 async function within<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

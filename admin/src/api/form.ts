@@ -31,8 +31,8 @@ export function awayFromField(fault: ApiError): string {
 }
 
 /**
- * A fault's text at its field, with the limits in the field's unit. `unit`: one of the field's units
- * in those of the API.
+ * A fault's text at its field, with the limits in the field's unit. `unit`: one unit of the field in
+ * units of the API.
  */
 function inUnit({ atField, params }: ApiError, unit: number): string {
   return [params.min, params.max]
@@ -85,7 +85,7 @@ export function showFault<T extends FieldValues>(
 }
 
 /** The differences between two flat records: the body of a partial update. */
-export function changes<T extends Record<string, unknown>>(before: T, after: T): Partial<T> {
+export function changes<T extends object>(before: T, after: T): Partial<T> {
   const changed: Partial<T> = {};
   for (const name of Object.keys(after) as (keyof T)[]) {
     if (JSON.stringify(before[name]) !== JSON.stringify(after[name])) changed[name] = after[name];

@@ -65,7 +65,7 @@ test("while the stream says that the database is away, no other answer ends it",
   expect(onBack).toHaveBeenCalledOnce();
 });
 
-test("a short loss of the stream is no outage; a silent gateway is, until the stream is back", async () => {
+test("a short loss of the stream is not an outage; a silent gateway is, until the stream is back", async () => {
   const { outages } = started();
   outages.lost();
   outages.live();

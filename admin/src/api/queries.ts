@@ -5,6 +5,7 @@
  */
 import { queryOptions } from "@tanstack/react-query";
 import { type BodyOf, call, read } from "./client";
+import { nextExpiry } from "./next-expiry";
 import { nextLimitChange } from "./next-limit-change";
 import { readSelf } from "./self";
 
@@ -30,7 +31,7 @@ export const whoami = queryOptions({
   queryKey: keys.whoami,
   queryFn: ({ signal }) => call("auth/whoami", {}, signal),
   staleTime: Number.POSITIVE_INFINITY,
-  // Another tab may have logged in as somebody else.
+  // Another tab may have logged in as another user.
   refetchOnWindowFocus: "always",
   retry: false,
 });
@@ -46,12 +47,14 @@ export const site = queryOptions({
 export const users = queryOptions({
   queryKey: keys.users,
   queryFn: ({ signal }) => call("actions/users/getUsers", {}, signal),
+  refetchInterval: ({ state }) => nextExpiry(state.data),
 });
 
 /** The caller as the only user, in the same place: only administrators may list users. */
 export const self = queryOptions({
   queryKey: keys.users,
   queryFn: ({ signal }) => readSelf(signal),
+  refetchInterval: ({ state }) => nextExpiry(state.data),
 });
 
 export const keyStatistics = (userId: number) =>

@@ -55,7 +55,7 @@ export function find(entries: Entry[], text: string): Entry[] {
   return [...first, ...rest].slice(0, SHOWN);
 }
 
-/** A request's id as in `x-tollgate-request-id`, with its hyphens; `undefined` if it is none. */
+/** A request's id as in `x-tollgate-request-id`, with its hyphens; `undefined` for other text. */
 export function requestId(typed: string): string | undefined {
   const [, a, b, c, d, e] =
     /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/.exec(

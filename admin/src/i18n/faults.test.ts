@@ -79,6 +79,6 @@ test("by reason, by code with parameters, and as it was said where neither is kn
     "url: 格式不正确",
   );
   expect(told("SOMETHING_NEW", "quite new")).toBe("quite new");
-  // A parameter that did not come is no reason to show a hole.
+  // A missing parameter must not leave a gap in the text.
   expect(told("MIN_VALUE", "must be more")).toBe("must be more");
 });

@@ -8,16 +8,16 @@ import { Button } from "@/ui/button";
 import { type Question, useConfirm } from "@/ui/confirm";
 import { useToast } from "@/ui/toast";
 
-interface Props {
+export interface Deletion {
   /** Names the record and the consequences. */
   question: Question;
   remove: () => Promise<unknown>;
   /** The message after the deletion. */
   done: string;
-  onDone: () => void;
 }
 
-export function DeleteButton({ question, remove, done, onDone }: Props) {
+export function DeleteButton(props: Deletion & { onDone: () => void }) {
+  const { question, remove, done, onDone } = props;
   const { t } = useTranslation();
   const confirm = useConfirm();
   const toast = useToast();
@@ -30,7 +30,7 @@ export function DeleteButton({ question, remove, done, onDone }: Props) {
       onDone();
       toast.good(done);
     } catch (error) {
-      toast.bad((error instanceof Error && error.message) || t("ui.noConnection"));
+      toast.failed(error);
       setBusy(false);
     }
   };

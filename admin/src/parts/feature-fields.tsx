@@ -2,7 +2,7 @@
  * Which features of requests a record allows and denies: two lists, two presets for the second, and
  * what the names mean.
  */
-import { type Control, type FieldValues, type Path, useController } from "react-hook-form";
+import { type FieldValues, type Path, type UseFormReturn, useController } from "react-hook-form";
 import { useTranslation } from "react-i18next";
 import type { BodyOf } from "@/api/client";
 import { Button } from "@/ui/button";
@@ -43,7 +43,7 @@ const NAMES = [...CLASSES, ...FEATURES];
 export const COMPLETE: Exclude<Feature, (typeof NAMES)[number]> extends never ? true : never = true;
 
 interface Props<T extends FieldValues> {
-  control: Control<T>;
+  form: UseFormReturn<T>;
   allowed: Path<T>;
   denied: Path<T>;
   /** Of a provider: it has no rank among key, user and group. */
@@ -52,13 +52,13 @@ interface Props<T extends FieldValues> {
 }
 
 export function FeatureFields<T extends FieldValues>(props: Props<T>) {
-  const { control, allowed, denied, ofProvider, disabled } = props;
+  const { form, allowed, denied, ofProvider, disabled } = props;
   const { t } = useTranslation();
-  const { field } = useController({ control, name: denied });
+  const { field } = useController({ control: form.control, name: denied });
   const chosen: string[] = field.value;
   const list = (name: Path<T>, kind: "allowed" | "denied") => (
     <ListField
-      control={control}
+      form={form}
       name={name}
       label={t(`features.${kind}`)}
       help={t(ofProvider ? `features.${kind}AtProvider` : `features.${kind}Help`)}

@@ -11,6 +11,7 @@ import { Button } from "@/ui/button";
 import { Dialog, Drawer } from "@/ui/dialog";
 import { useDiscard } from "@/ui/discard";
 import { Notice } from "@/ui/status";
+import { DeleteButton, type Deletion } from "./delete";
 
 interface Submit<T extends FieldValues> {
   form: UseFormReturn<T>;
@@ -81,11 +82,8 @@ interface Props<T extends FieldValues> extends Omit<Submit<T>, "place" | "onSubm
   submit: string;
   /** Saving is not possible yet. */
   disabled?: boolean;
-  /**
-   * Shown left of the buttons: the delete button. `gone` closes without asking about unsaved
-   * changes.
-   */
-  extra?: (gone: () => void) => ReactNode;
+  /** The delete button, left of the others. It closes without asking about unsaved changes. */
+  deletion?: Deletion | null;
   children: ReactNode;
   width?: string;
 }
@@ -99,7 +97,7 @@ function FormFrame<T extends FieldValues>({ as: Box, ...props }: Props<T> & { as
     onClose,
     submit,
     disabled,
-    extra,
+    deletion,
     names,
     units,
     children,
@@ -140,7 +138,7 @@ function FormFrame<T extends FieldValues>({ as: Box, ...props }: Props<T> & { as
       width={width}
       footer={
         <>
-          {extra?.(gone)}
+          {deletion && <DeleteButton {...deletion} onDone={gone} />}
           {errors.root && (
             <div className="min-w-0 flex-1 basis-64">
               <Notice tone="bad">{errors.root.message}</Notice>

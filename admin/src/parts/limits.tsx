@@ -5,7 +5,7 @@
 import type { UseQueryResult } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
-import { Failed, Loading } from "@/ui/empty";
+import { Answer } from "@/ui/empty";
 import { clockTime, count, type Format, money, useFormat } from "@/ui/format";
 import { Meter } from "@/ui/meter";
 
@@ -48,9 +48,12 @@ function Note({ cost: { resetAt, reserved } }: { cost: Cost }) {
 }
 
 /** The meters of the loaded limits. */
-export function LimitUse({ asked: { data, error, refetch } }: { asked: UseQueryResult<Usage> }) {
-  if (error && data === undefined) return <Failed error={error} retry={() => void refetch()} />;
-  return data === undefined ? <Loading lines={4} /> : <Meters usage={data} />;
+export function LimitUse({ asked }: { asked: UseQueryResult<Usage> }) {
+  return (
+    <Answer of={asked} lines={4}>
+      {(usage) => <Meters usage={usage} />}
+    </Answer>
+  );
 }
 
 export function Meters({ usage }: { usage: Usage }) {

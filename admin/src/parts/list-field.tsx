@@ -1,12 +1,12 @@
 /** A form field with a list of words, and its fault. */
 import type { ReactNode } from "react";
-import { type Control, type FieldValues, type Path, useController } from "react-hook-form";
+import { type FieldValues, type Path, type UseFormReturn, useController } from "react-hook-form";
 import { useTranslation } from "react-i18next";
 import { Field } from "@/ui/field";
 import { TagsInput } from "@/ui/tags";
 
 interface Props<T extends FieldValues> {
-  control: Control<T>;
+  form: UseFormReturn<T>;
   name: Path<T>;
   label: ReactNode;
   help?: ReactNode;
@@ -19,7 +19,7 @@ interface Props<T extends FieldValues> {
 }
 
 export function ListField<T extends FieldValues>({
-  control,
+  form,
   name,
   known,
   placeholder,
@@ -27,7 +27,7 @@ export function ListField<T extends FieldValues>({
   ...rest
 }: Props<T>) {
   const { t } = useTranslation();
-  const { field, fieldState } = useController({ control, name });
+  const { field, fieldState } = useController({ control: form.control, name });
   return (
     <Field {...rest} error={fieldState.error?.message}>
       {(ids) => (

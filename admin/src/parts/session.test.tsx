@@ -22,7 +22,11 @@ beforeEach(() => {
   asked.length = 0;
   vi.mocked(call).mockImplementation((async (operation: string) => {
     asked.push(operation);
-    if (operation.endsWith("getUsers")) return [{ name: "ada" }, { name: "bob" }];
+    if (operation.endsWith("getUsers"))
+      return [
+        { name: "ada", keys: [] },
+        { name: "bob", keys: [] },
+      ];
     if (operation.endsWith("getKeys")) return [];
     if (operation.endsWith("getUserLimitUsage")) return NOTHING_SPENT;
     return { user: { id: 1, name: "ada" } };
@@ -122,7 +126,7 @@ test("unsaved input stays when the session ends, and its user is told once", asy
   });
 });
 
-test("everything is read again when another tab logged in as somebody else", async () => {
+test("everything is read again when another tab logged in as another user", async () => {
   const { cache, router } = await inSession();
   await screen.findByRole("button", { name: "Log out" });
   cache.setQueryData(["users"], ["ada's"]);

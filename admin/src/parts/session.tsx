@@ -42,7 +42,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
 
 /**
  * Leads to the login as soon as the gateway no longer accepts the session. Unsaved input stays, with
- * a question: who logs in again in another tab can save it. `readAt`: when the session was last
+ * a question: it can be saved after a log-in in another tab. `readAt`: when the session was last
  * read.
  */
 function useEnd(readAt: number) {
@@ -78,7 +78,7 @@ function useEnd(readAt: number) {
 const identityOf = ({ role, userId, keyId, readOnly }: Session) =>
   [role, userId, keyId, readOnly].join(" ");
 
-/** Reads everything again when another tab logged in as somebody else. */
+/** Reads everything again when another tab logged in as another user. */
 function useChange(session: Session | undefined) {
   const router = useRouter();
   const cache = useQueryClient();

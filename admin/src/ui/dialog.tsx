@@ -66,7 +66,7 @@ function Foot({ children }: { children: ReactNode }) {
 }
 
 const Shade = () => <div data-overlay className="fixed inset-0 z-40 bg-black/45" />;
-/** Messages lie over the page, and a click on one is none beside the dialog. */
+/** A click on a message, which is above the page, does not close the dialog. */
 const unlessMessage = (event: Event) => {
   if (event.target instanceof Element && event.target.closest("[data-message]"))
     event.preventDefault();
@@ -74,37 +74,52 @@ const unlessMessage = (event: Event) => {
 const noDescription = (description: ReactNode) =>
   description === undefined ? { "aria-describedby": undefined } : {};
 
-/** A question or a short form. */
-export function Dialog({
+/** What all of them have: title, content that scrolls, and buttons. */
+function Frame({
   open,
   onClose,
   title,
   description,
   children,
   footer,
-  width = "max-w-lg",
-}: Props) {
+  extra,
+  modal = true,
+  ...content
+}: Omit<Props, "width"> & {
+  extra?: ReactNode;
+  modal?: boolean;
+} & Omit<Radix.DialogContentProps, "title">) {
   return (
-    <Radix.Root open={open} onOpenChange={(now) => !now && onClose()}>
+    <Radix.Root open={open} modal={modal} onOpenChange={(now) => !now && onClose()}>
       <Radix.Portal>
-        <Shade />
+        {modal && <Shade />}
         <Radix.Content
-          data-popup
           {...noDescription(description)}
           onInteractOutside={unlessMessage}
-          className={cx(
-            "fixed inset-x-3 top-[max(1rem,8vh)] z-50 mx-auto flex max-h-[84vh] flex-col",
-            "overflow-hidden rounded-xl border border-line",
-            "bg-raised shadow-2xl outline-none",
-            width,
-          )}
+          {...content}
         >
-          <Head title={title} description={description} />
+          <Head title={title} description={description} extra={extra} />
           <div className="min-h-0 flex-1 overflow-y-auto px-5 py-4">{children}</div>
           {footer !== undefined && <Foot>{footer}</Foot>}
         </Radix.Content>
       </Radix.Portal>
     </Radix.Root>
+  );
+}
+
+/** A question or a short form. */
+export function Dialog({ width = "max-w-lg", ...props }: Props) {
+  return (
+    <Frame
+      {...props}
+      data-popup
+      className={cx(
+        "fixed inset-x-3 top-[max(1rem,8vh)] z-50 mx-auto flex max-h-[84vh] flex-col",
+        "overflow-hidden rounded-xl border border-line",
+        "bg-raised shadow-2xl outline-none",
+        width,
+      )}
+    />
   );
 }
 
@@ -114,60 +129,20 @@ const SIDE = cx(
 );
 
 /** A form at the side. */
-export function Drawer({
-  open,
-  onClose,
-  title,
-  description,
-  children,
-  footer,
-  width = "sm:max-w-2xl",
-}: Props) {
-  return (
-    <Radix.Root open={open} onOpenChange={(now) => !now && onClose()}>
-      <Radix.Portal>
-        <Shade />
-        <Radix.Content
-          data-panel
-          {...noDescription(description)}
-          onInteractOutside={unlessMessage}
-          className={cx(SIDE, "z-50", width)}
-        >
-          <Head title={title} description={description} />
-          <div className="min-h-0 flex-1 overflow-y-auto px-5 py-4">{children}</div>
-          {footer !== undefined && <Foot>{footer}</Foot>}
-        </Radix.Content>
-      </Radix.Portal>
-    </Radix.Root>
-  );
+export function Drawer({ width = "sm:max-w-2xl", ...props }: Props) {
+  return <Frame {...props} data-panel className={cx(SIDE, "z-50", width)} />;
 }
 
 /** Details of the open row. The page behind it stays usable. */
-export function Panel({
-  open,
-  onClose,
-  title,
-  description,
-  children,
-  footer,
-  extra,
-  width = "sm:max-w-xl",
-}: Props & { extra?: ReactNode }) {
+export function Panel({ width = "sm:max-w-xl", ...props }: Props & { extra?: ReactNode }) {
   return (
-    <Radix.Root open={open} modal={false} onOpenChange={(now) => !now && onClose()}>
-      <Radix.Portal>
-        <Radix.Content
-          data-panel
-          {...noDescription(description)}
-          className={cx(SIDE, "z-30", width)}
-          onOpenAutoFocus={(event) => event.preventDefault()}
-          onInteractOutside={(event) => event.preventDefault()}
-        >
-          <Head title={title} description={description} extra={extra} />
-          <div className="min-h-0 flex-1 overflow-y-auto px-5 py-4">{children}</div>
-          {footer !== undefined && <Foot>{footer}</Foot>}
-        </Radix.Content>
-      </Radix.Portal>
-    </Radix.Root>
+    <Frame
+      {...props}
+      modal={false}
+      data-panel
+      className={cx(SIDE, "z-30", width)}
+      onOpenAutoFocus={(event) => event.preventDefault()}
+      onInteractOutside={(event) => event.preventDefault()}
+    />
   );
 }

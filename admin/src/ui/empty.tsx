@@ -1,4 +1,4 @@
-/** States of a page without data: empty (with the next step), loading, or failed. */
+/** States of a page without data: empty (with the next step), loading, or failed; `Answer`. */
 import { RotateCw } from "lucide-react";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
@@ -59,5 +59,30 @@ export function Failed({ error, retry }: { error: unknown; retry?: () => void })
     >
       {message}
     </Notice>
+  );
+}
+
+interface Asked<T> {
+  data: T | undefined;
+  error: unknown;
+  refetch: () => unknown;
+}
+
+/** What a query answered: its data, a loading state, or the reason why it could not be read. */
+export function Answer<T>({
+  of,
+  lines,
+  children,
+}: {
+  of: Asked<T>;
+  /** The height of the loading state. */
+  lines?: number;
+  children: (data: T) => ReactNode;
+}) {
+  if (of.data !== undefined) return children(of.data);
+  return of.error ? (
+    <Failed error={of.error} retry={() => void of.refetch()} />
+  ) : (
+    <Loading lines={lines} />
   );
 }

@@ -10,7 +10,7 @@ import {
 } from "react";
 import { cx } from "./cx";
 
-interface Ids {
+export interface Ids {
   id: string;
   "aria-describedby"?: string;
   "aria-invalid"?: boolean;

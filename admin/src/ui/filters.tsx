@@ -4,6 +4,7 @@ import { type ReactNode, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "./button";
 import { cx } from "./cx";
+import { type Choice, Select } from "./field";
 import { Menu } from "./menu";
 import { Popover } from "./popover";
 
@@ -15,6 +16,37 @@ export interface Filter {
   /** The control that changes it. `done` closes the box. */
   edit: (done: () => void) => ReactNode;
   clear: () => void;
+}
+
+/** A filter by one of a few values; `onChange` gets `undefined` for "any". */
+export function choiceFilter<V extends string>({
+  value,
+  choices,
+  any = "—",
+  onChange,
+  ...filter
+}: Pick<Filter, "id" | "label"> & {
+  value: V | undefined;
+  choices: readonly (Choice & { value: V })[];
+  any?: string;
+  onChange: (value: V | undefined) => void;
+}): Filter {
+  return {
+    ...filter,
+    shown: value && (choices.find((one) => one.value === value)?.label ?? value),
+    clear: () => onChange(undefined),
+    edit: (done) => (
+      <Select
+        aria-label={filter.label}
+        value={value ?? ""}
+        choices={[{ value: "", label: any }, ...choices]}
+        onChange={({ target }) => {
+          onChange(choices.find((one) => one.value === target.value)?.value);
+          done();
+        }}
+      />
+    ),
+  };
 }
 
 export function Filters({ filters }: { filters: Filter[] }) {

@@ -1,4 +1,7 @@
-/** Messages at the page's edge: `const toast = useToast()`, `toast.good(text)`, `toast.bad(…)`. */
+/**
+ * Messages at the page's edge: `const toast = useToast()`, `toast.good(text)`, `toast.bad(text)`,
+ * `toast.failed(error)`.
+ */
 import { CircleAlert, CircleCheck, X } from "lucide-react";
 import { createContext, type ReactNode, useContext, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
@@ -12,9 +15,11 @@ interface News {
 interface Toast {
   good: (text: string) => void;
   bad: (text: string) => void;
+  /** The error's message; without one, that the gateway cannot be reached. */
+  failed: (error: unknown) => void;
 }
 
-const Context = createContext<Toast>({ good: () => {}, bad: () => {} });
+const Context = createContext<Toast>({ good: () => {}, bad: () => {}, failed: () => {} });
 export const useToast = () => useContext(Context);
 let next = 0;
 
@@ -30,8 +35,11 @@ export function ToastProvider({ children }: { children: ReactNode }) {
         tone === "good" ? 4000 : 9000,
       );
     };
-    return { good: show("good"), bad: show("bad") };
-  }, []);
+    const bad = show("bad");
+    const failed = (error: unknown) =>
+      bad((error instanceof Error && error.message) || t("ui.noConnection"));
+    return { good: show("good"), bad, failed };
+  }, [t]);
   return (
     <Context value={toast}>
       {children}

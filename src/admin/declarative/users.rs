@@ -34,7 +34,7 @@ pub(super) fn shape() -> Shape {
 }
 
 pub(super) fn form_of(user: &User) -> Result<Form, ApiError> {
-    form::of(&UserRecord::new(user, Vec::new()), &shape())
+    form::of(&UserRecord::new(user, Vec::new(), Timestamp(0)), &shape())
 }
 
 /// What a user is of whom nothing but the name is written; the groups follow from the keys.

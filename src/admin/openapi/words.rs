@@ -29,6 +29,8 @@ fn people() -> Value {
         "note": "Research",
         "tags": ["lab"],
         "role": "user",
+        "UserRecord.status": "enabled",
+        "effectiveStatus": "enabled",
         "providerGroup": "default",
         "keyProviderGroup": "default",
         "rpm": 60,

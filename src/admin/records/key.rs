@@ -4,9 +4,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::tightest::TightestLimit;
-use super::{Exact, Iso, groups_text};
+use super::{ENABLED, Exact, Iso, groups_text, status};
 use crate::domain::clock::Timestamp;
 use crate::domain::key::Key;
+use crate::domain::user::User;
 
 /// An API key; its text is masked.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -22,6 +23,9 @@ pub struct KeyRecord {
     pub key: String,
     /// `enabled`, `disabled` or `expired`.
     pub status: &'static str,
+    /// The state in which requests find the key: `status`, or the user's status if that is
+    /// `enabled`. Outside of lists the same as `status`.
+    pub effective_status: &'static str,
     /// A disabled key is refused, whatever its other fields say.
     pub is_enabled: bool,
     /// `null` = never.
@@ -71,20 +75,17 @@ pub struct KeyRecord {
 
 impl KeyRecord {
     /// `now` decides whether the key is expired. `tightest_limit` and `last_used_at` are left
-    /// empty: lists fill them in.
+    /// empty: lists fill them in. So does [`Self::of`] with the user's status.
     pub fn new(key: &Key, now: Timestamp) -> Self {
         let limits = &key.limits;
-        let status = match () {
-            () if !key.is_enabled => "disabled",
-            () if key.is_expired(now) => "expired",
-            () => "enabled",
-        };
+        let status = status(key.is_enabled, key.is_expired(now));
         Self {
             id: key.id.0,
             user_id: key.user_id.0,
             name: key.name.clone(),
             key: key.masked(),
             status,
+            effective_status: status,
             is_enabled: key.is_enabled,
             expires_at: key.expires_at.map(Iso),
             can_login_web_ui: key.can_login_web_ui,
@@ -107,6 +108,15 @@ impl KeyRecord {
             updated_at: Iso(key.updated_at),
             deleted_at: key.deleted_at.map(Iso),
         }
+    }
+
+    /// As a key of this user: it is usable only if the user is.
+    #[must_use]
+    pub fn of(mut self, user: &User, now: Timestamp) -> Self {
+        if self.status == ENABLED {
+            self.effective_status = status(user.is_enabled, user.is_expired(now));
+        }
+        self
     }
 }
 

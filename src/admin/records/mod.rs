@@ -96,6 +96,18 @@ impl JsonSchema for Iso {
     }
 }
 
+/// The status of a usable user or key.
+pub const ENABLED: &str = "enabled";
+
+/// The status of a user or a key.
+pub const fn status(is_enabled: bool, is_expired: bool) -> &'static str {
+    match (is_enabled, is_expired) {
+        (false, _) => "disabled",
+        (true, true) => "expired",
+        (true, false) => ENABLED,
+    }
+}
+
 /// Group names as shown: the default spelled out.
 pub fn groups_text(groups: &Groups) -> String {
     groups.effective().collect::<Vec<_>>().join(",")

@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::Iso;
-use crate::domain::price::Price;
-use crate::policy::price::unapplied;
+use super::{Exact, Iso};
+use crate::domain::price::{CostKind, Price};
+use crate::policy::price::{factors, unapplied};
 
 /// One model's price.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -18,6 +18,12 @@ pub struct PriceRecord {
     pub price_data: Value,
     /// Fields of the entry that look like prices and that no request is charged by.
     pub unapplied: Vec<String>,
+    /// USD for each web search, as it is charged; `null` = nothing.
+    pub web_search_usd: Option<Exact>,
+    /// The factor on the standard rates in the model's fast mode; `null` = none.
+    pub fast_factor: Option<Exact>,
+    /// The factor on the standard rates for inference in the United States only; `null` = none.
+    pub us_factor: Option<Exact>,
     /// `manual`, `sync` or `seed`.
     pub source: &'static str,
     /// When the entry was last changed.
@@ -28,14 +34,40 @@ impl PriceRecord {
     /// The entry as shown, with the fields of it that have no effect on costs.
     pub fn new(price: &Price) -> Self {
         let price_data = price.data.parse();
+        let (fast, us) = factors(&price_data);
         Self {
             model_name: price.model.clone(),
             unapplied: unapplied(&price_data),
+            web_search_usd: price.rates.base(CostKind::WebSearch).map(Exact),
+            fast_factor: fast.map(Exact),
+            us_factor: us.map(Exact),
             price_data,
             source: price.source.as_str(),
             updated_at: Iso(price.updated_at),
         }
     }
+}
+
+/// Models without a price.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UnpricedRecord {
+    /// Models of requests that have no cost, the most requests first; then the others that enabled
+    /// providers list by name, in alphabetical order.
+    pub models: Vec<UnpricedModelRecord>,
+    /// Whether such requests pass the money limit of a user or a key, because `prices.unpriced` is
+    /// `serve`.
+    pub pass_limits: bool,
+}
+
+/// A model without a price.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UnpricedModelRecord {
+    /// The model, as clients call it.
+    pub model_name: String,
+    /// Requests for it that have no cost.
+    pub requests: u64,
 }
 
 /// What became of each entry of a price table, by model name.

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::tightest::TightestLimit;
 use super::{Exact, Iso};
 use crate::limits::{CountUsage, HolderUsage, MoneyUsage};
 
@@ -71,6 +72,8 @@ pub struct UserLimitUsage {
     pub rpm: RateUsage,
     /// The same as `costDaily`.
     pub daily_cost: CostUsage,
+    /// The spending limit of which most is used up; `null` = no spending limit.
+    pub tightest_limit: Option<TightestLimit>,
     /// Of all the user's keys together.
     #[serde(flatten)]
     pub limits: LimitUsage,
@@ -108,6 +111,7 @@ impl From<&HolderUsage> for UserLimitUsage {
         Self {
             rpm: RateUsage { current, limit, window: "per_minute" },
             daily_cost: usage.daily.into(),
+            tightest_limit: TightestLimit::of(usage),
             limits: usage.into(),
         }
     }

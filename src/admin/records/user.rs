@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::key::KeyRecord;
 use super::tightest::TightestLimit;
-use super::{Exact, Iso, groups_text};
+use super::{Exact, Iso, groups_text, status};
 use crate::domain::clock::Timestamp;
 use crate::domain::user::User;
 use crate::state::Snapshot;
@@ -22,6 +22,8 @@ pub struct UserRecord {
     pub note: String,
     /// `admin` or `user`.
     pub role: &'static str,
+    /// `enabled`, `disabled` or `expired`.
+    pub status: &'static str,
     /// A disabled user's keys are refused.
     pub is_enabled: bool,
     /// `null` = never.
@@ -83,18 +85,20 @@ impl UserRecord {
         let callers = snapshot.callers().filter(|caller| caller.user.id == user.id);
         let mut keys: Vec<_> = callers.map(|caller| KeyRecord::new(&caller.key, now)).collect();
         keys.sort_by_key(|key| key.id);
-        Self::new(user, keys)
+        Self::new(user, keys, now)
     }
 
-    /// `keys` is shown as given. `tightest_limit` and `last_used_at` are left empty: lists fill
+    /// `keys` are those of the user. `tightest_limit` and `last_used_at` are left empty: lists fill
     /// them in.
-    pub fn new(user: &User, keys: Vec<KeyRecord>) -> Self {
+    pub fn new(user: &User, keys: Vec<KeyRecord>, now: Timestamp) -> Self {
+        let keys = keys.into_iter().map(|key| key.of(user, now)).collect();
         let limits = &user.limits;
         Self {
             id: user.id.0,
             name: user.name.clone(),
             note: user.note.clone(),
             role: user.role.as_str(),
+            status: status(user.is_enabled, user.is_expired(now)),
             is_enabled: user.is_enabled,
             expires_at: user.expires_at.map(Iso),
             provider_group: groups_text(&user.provider_group),

@@ -158,6 +158,26 @@ impl Store {
         rows.iter().map(|row| Fields { row, table: "usage_totals" }.number("status_code")).collect()
     }
 
+    /// The models of requests that have no cost, and the number of these requests; the most
+    /// requests first. At most 1000.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn unpriced_requests(&self) -> Result<Vec<(String, u64)>, StoreError> {
+        let mut values = Values::default();
+        values.int(MOST);
+        let sql = "SELECT model, CAST(SUM(unpriced) AS BIGINT) AS requests FROM usage_totals \
+                   WHERE unpriced > 0 AND model <> '' GROUP BY model \
+                   ORDER BY requests DESC, model LIMIT $1";
+        let query = sqlx::query_with(sql, values.into_arguments());
+        let rows = query.fetch_all(&mut *self.report().await?).await?;
+        let read = |row| {
+            let fields = Fields { row, table: "usage_totals" };
+            Ok((fields.text("model")?, fields.number("requests")?))
+        };
+        rows.iter().map(read).collect()
+    }
+
     async fn distinct(
         &self,
         column: &str,

@@ -8,7 +8,7 @@ import { whoami } from "@/api/queries";
 import { useExampleModel } from "@/parts/example-model";
 import { Code } from "@/ui/code";
 import { cx } from "@/ui/cx";
-import { Failed, Loading } from "@/ui/empty";
+import { Answer } from "@/ui/empty";
 import { Field, Input } from "@/ui/field";
 import { Card, Page } from "@/ui/page";
 import { Notice, Tag } from "@/ui/status";
@@ -18,16 +18,9 @@ const route = getRouteApi("/shell/connect");
 
 export function ConnectPage() {
   const { t } = useTranslation();
-  const { data, error, refetch } = useQuery(whoami);
   return (
     <Page title={t("nav.connect")} help={t("connect.help")}>
-      {error && data === undefined ? (
-        <Failed error={error} retry={() => void refetch()} />
-      ) : data ? (
-        <Settings me={data} />
-      ) : (
-        <Loading />
-      )}
+      <Answer of={useQuery(whoami)}>{(me) => <Settings me={me} />}</Answer>
     </Page>
   );
 }

@@ -1,6 +1,6 @@
 /** Invoice sources, and invoices beside the ledger. */
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
-import { type BodyOf, call, type Operation, type Schemas } from "@/api/client";
+import { type BodyOf, call, type Schemas } from "@/api/client";
 
 export type Source = Schemas["InvoiceSourceRecord"];
 export type Reconciliation = Schemas["ReconciliationRecord"];
@@ -17,6 +17,8 @@ export const TOKENS = [
   "outputTokens",
 ] as const;
 
+/** Sources, and what was compared with them. */
+export const KEYS = ["invoices"];
 const keys = { sources: ["invoices", "sources"], compared: ["invoices", "compared"] } as const;
 
 export const sources = queryOptions({
@@ -35,14 +37,12 @@ export const reconciliation = (asked: Asked, file: string | undefined) =>
     retry: false,
   });
 
-/** Writes a source, and forgets what was compared with it. */
-function useChange<O extends Operation>(operation: O) {
+/** Removes a source. What was compared with it is read again. */
+export function useRemoveSource() {
   const cache = useQueryClient();
   return useMutation({
-    mutationFn: (body: BodyOf<O>) => call(operation, body),
-    onSuccess: () => cache.invalidateQueries({ queryKey: ["invoices"] }),
+    mutationFn: (providerId: number) =>
+      call("actions/reconciliation/removeInvoiceSource", { providerId }),
+    onSuccess: () => cache.invalidateQueries({ queryKey: KEYS }),
   });
 }
-
-export const useSaveSource = () => useChange("actions/reconciliation/saveInvoiceSource");
-export const useRemoveSource = () => useChange("actions/reconciliation/removeInvoiceSource");

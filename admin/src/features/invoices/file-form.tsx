@@ -4,8 +4,9 @@ import { useState } from "react";
 import { useForm } from "react-hook-form";
 import { useTranslation } from "react-i18next";
 import * as queries from "@/api/queries";
+import { SelectField } from "@/parts/fields";
 import { FormDialog } from "@/parts/form";
-import { Field, Input, Select } from "@/ui/field";
+import { Field, Input } from "@/ui/field";
 import { FILE_KINDS } from "./api";
 
 export interface BillingFile {
@@ -52,27 +53,18 @@ export function FileForm({
       onClose={onClose}
       submit={t("invoices.compare")}
     >
-      <Field label={t("invoices.provider")}>
-        {(ids) => (
-          <Select
-            {...ids}
-            choices={providers.map(({ id, name }) => ({ value: String(id), label: name }))}
-            {...form.register("providerId")}
-          />
-        )}
-      </Field>
-      <Field label={t("invoices.fileKind")}>
-        {(ids) => (
-          <Select
-            {...ids}
-            choices={FILE_KINDS.map((kind) => ({
-              value: kind,
-              label: t(`invoices.kinds.${kind}`),
-            }))}
-            {...form.register("fileKind")}
-          />
-        )}
-      </Field>
+      <SelectField
+        form={form}
+        name="providerId"
+        label={t("invoices.provider")}
+        choices={providers.map(({ id, name }) => ({ value: String(id), label: name }))}
+      />
+      <SelectField
+        form={form}
+        name="fileKind"
+        label={t("invoices.fileKind")}
+        choices={FILE_KINDS.map((kind) => ({ value: kind, label: t(`invoices.kinds.${kind}`) }))}
+      />
       <Field
         label={t("invoices.choose")}
         error={missing && !chosen ? t("invoices.noFile") : undefined}

@@ -60,7 +60,7 @@ test("a file has a line for each day and model, and no formulas", () => {
   expect(line?.startsWith('2026-11-18,"up, main",\'=m,provider,failed_after_sent,2,1,0,')).toBe(
     true,
   );
-  // The provider's name has a comma of its own.
+  // The provider's name contains a comma.
   expect(cells.length).toBe((head?.split(",").length ?? 0) + 1);
   expect(cells.at(-1)).toBe("apikey_1 apikey_2");
   expect(end).toBe("");

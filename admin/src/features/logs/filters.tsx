@@ -4,8 +4,8 @@ import { useTranslation } from "react-i18next";
 import * as queries from "@/api/queries";
 import { useIsAdmin, useUsers } from "@/parts/session";
 import { Button } from "@/ui/button";
-import { type Choice, Field, Input, Select } from "@/ui/field";
-import { type Filter, Filters } from "@/ui/filters";
+import { type Choice, Field, Input } from "@/ui/field";
+import { choiceFilter, type Filter, Filters } from "@/ui/filters";
 import { dayOf, dayText, exactTime, isDay, useFormat } from "@/ui/format";
 import { statuses } from "./data";
 import type { LogsSearch } from "./search";
@@ -28,10 +28,6 @@ export function LogFilterBar({
   const knownModels = useQuery(queries.models);
   const knownStatuses = useQuery(statuses);
   const users = people.data ?? [];
-  const labelOf = (id: number | undefined, choices: Choice[]) =>
-    id === undefined
-      ? undefined
-      : (choices.find((one) => one.value === String(id))?.label ?? String(id));
   const userChoices = users.map(({ id, name }) => ({ value: String(id), label: name }));
   const keyChoices = users.flatMap(({ name, keys }) =>
     keys.map((key) => ({
@@ -44,22 +40,18 @@ export function LogFilterBar({
     label: name,
   }));
 
-  const select = (id: keyof LogsSearch, choices: Choice[], isNumber: boolean): Filter["edit"] =>
-    function edit(done) {
-      const value = search[id];
-      return (
-        <Select
-          aria-label={t(`logs.${id}`)}
-          choices={[{ value: "", label: "—" }, ...choices]}
-          value={value === undefined ? "" : String(value)}
-          onChange={(event) => {
-            const chosen = event.target.value;
-            set({ [id]: chosen === "" ? undefined : isNumber ? Number(chosen) : chosen });
-            done();
-          }}
-        />
-      );
-    };
+  const select = (
+    id: "user" | "provider" | "key" | "model" | "status" | "retries",
+    choices: Choice[],
+  ): Filter =>
+    choiceFilter({
+      id,
+      label: t(`logs.${id}`),
+      value: search[id] === undefined ? undefined : String(search[id]),
+      choices,
+      onChange: (chosen) =>
+        set({ [id]: id === "model" || chosen === undefined ? chosen : Number(chosen) }),
+    });
   const textInput = (id: "session" | "endpoint" | "id"): Filter["edit"] =>
     function edit(done) {
       return (
@@ -96,8 +88,6 @@ export function LogFilterBar({
     edit,
     clear: () => set({ [id]: undefined }),
   });
-  const plain = (id: keyof LogsSearch) =>
-    search[id] === undefined ? undefined : String(search[id]);
 
   const filters: Filter[] = [
     {
@@ -110,12 +100,8 @@ export function LogFilterBar({
       edit: (done) => <TimeRange search={search} set={set} done={done} />,
       clear: () => set({ from: undefined, to: undefined }),
     },
-    filter("model", search.model, select("model", (knownModels.data ?? []).map(asChoice), false)),
-    filter(
-      "status",
-      plain("status"),
-      select("status", (knownStatuses.data ?? []).map(String).map(asChoice), true),
-    ),
+    select("model", (knownModels.data ?? []).map(asChoice)),
+    select("status", (knownStatuses.data ?? []).map(String).map(asChoice)),
     filter("failed", search.failed ? t("ui.yes") : undefined, (done) => (
       <Button
         size="sm"
@@ -128,25 +114,18 @@ export function LogFilterBar({
         {search.failed ? t("logs.showAll") : t("logs.onlyFailed")}
       </Button>
     )),
-    ...(admin
-      ? [
-          filter("user", labelOf(search.user, userChoices), select("user", userChoices, true)),
-          filter(
-            "provider",
-            labelOf(search.provider, providerChoices),
-            select("provider", providerChoices, true),
-          ),
-        ]
-      : []),
-    filter("key", labelOf(search.key, keyChoices), select("key", keyChoices, true)),
+    ...(admin ? [select("user", userChoices), select("provider", providerChoices)] : []),
+    select("key", keyChoices),
     filter("session", search.session, textInput("session")),
     filter("id", search.id, textInput("id")),
     filter("endpoint", search.endpoint, textInput("endpoint")),
-    filter(
-      "retries",
-      search.retries === undefined ? undefined : t("logs.retriesShown", { count: search.retries }),
-      select("retries", ["1", "2", "3", "5"].map(asChoice), true),
-    ),
+    {
+      ...select("retries", ["1", "2", "3", "5"].map(asChoice)),
+      shown:
+        search.retries === undefined
+          ? undefined
+          : t("logs.retriesShown", { count: search.retries }),
+    },
   ];
   return <Filters filters={filters} />;
 }

@@ -57,7 +57,7 @@ describe("the decisions", () => {
     expect(steps(groups.notes)).toEqual(["exhausted"]);
   });
 
-  test("a chain that is none is empty", () => {
+  test("a value that is not a chain is read as an empty one", () => {
     expect(decisionsOf({ decisionChain: null }).attempts).toEqual([]);
     expect(decisionsOf({ decisionChain: ["x", null] }).passedOver).toEqual([]);
   });
@@ -69,7 +69,7 @@ test("refusals by limits are left out of the share of errors, of both its parts"
   expect(errorShare({ requests: 0, errors: 0, limitRefusals: 0 })).toBe(0);
   const refused = entry({ outcome: "refused", statusCode: 429, providerId: null });
   expect([isError(refused), isLimitRefusal(refused)]).toEqual([true, true]);
-  // A provider's own 429, and a refusal that is no limit's.
+  // A provider's own 429, and a refusal by something other than a limit.
   expect(isLimitRefusal({ ...refused, outcome: "upstream_failed", providerId: 1 })).toBe(false);
   expect(isLimitRefusal({ ...refused, statusCode: 403 })).toBe(false);
   expect(isError(entry({ outcome: "client_aborted" }))).toBe(false);

@@ -144,8 +144,7 @@ function Export({ search }: { search: LogsSearch }) {
       if (cut) toast.bad(t("logs.exportCut", { count: MOST }));
       else toast.good(t("logs.exported", { count: rows }));
     } catch (error) {
-      if (!aborting.signal.aborted)
-        toast.bad(error instanceof Error && error.message ? error.message : t("ui.noConnection"));
+      if (!aborting.signal.aborted) toast.failed(error);
     } finally {
       setProgress(null);
     }

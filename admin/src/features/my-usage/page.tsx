@@ -5,9 +5,9 @@ import { useTranslation } from "react-i18next";
 import type { DataOf } from "@/api/client";
 import { Meters } from "@/parts/limits";
 import { CopyButton } from "@/ui/code";
-import { cx } from "@/ui/cx";
-import { Empty, Failed, Loading } from "@/ui/empty";
+import { Answer, Empty } from "@/ui/empty";
 import { Card, Facts, Page } from "@/ui/page";
+import { Segments } from "@/ui/segments";
 import { Tag } from "@/ui/status";
 import { Count, Money, Time } from "@/ui/text";
 import { metadata, models, quota, summary, today } from "./api";
@@ -35,25 +35,12 @@ export function MyUsagePage() {
   );
 }
 
-interface Asked<T> {
-  data: T | undefined;
-  error: unknown;
-  refetch: () => unknown;
-}
-
-/** The data, a loading state, or the reason why it could not be read. */
-function Answer<T>({ of, children }: { of: Asked<T>; children: (data: T) => ReactNode }) {
-  if (of.error && of.data === undefined)
-    return <Failed error={of.error} retry={() => void of.refetch()} />;
-  return of.data === undefined ? <Loading lines={3} /> : children(of.data);
-}
-
 function Quotas() {
   const { t } = useTranslation();
   const asked = useQuery(quota);
   return (
     <Card title={t("myUsage.limits")}>
-      <Answer of={asked}>
+      <Answer of={asked} lines={3}>
         {(data) => (
           <div className="space-y-6">
             <div>
@@ -81,7 +68,7 @@ function Me() {
   const asked = useQuery(metadata);
   return (
     <Card title={t("myUsage.me")}>
-      <Answer of={asked}>
+      <Answer of={asked} lines={3}>
         {(me) => (
           <Facts
             facts={[
@@ -117,31 +104,25 @@ function Use() {
   const [span, setSpan] = useState<0 | (typeof SPANS)[number]>(0);
   const now = useQuery(today);
   const past = useQuery({ ...summary(span), enabled: span !== 0 });
-  const asked: Asked<Stats> = span === 0 ? now : past;
+  const asked = span === 0 ? now : past;
   return (
     <Card
       title={t("myUsage.use")}
       actions={
-        <fieldset className="flex h-7 overflow-hidden rounded-md border border-strong-line text-xs">
-          <legend className="sr-only">{t("myUsage.span")}</legend>
-          {([0, ...SPANS] as const).map((days) => (
-            <button
-              key={days}
-              type="button"
-              aria-pressed={span === days}
-              className={cx(
-                "px-2.5 aria-pressed:bg-accent-soft",
-                "aria-pressed:font-medium aria-pressed:text-accent",
-              )}
-              onClick={() => setSpan(days)}
-            >
-              {days === 0 ? t("myUsage.today") : t("myUsage.days", { count: days })}
-            </button>
-          ))}
-        </fieldset>
+        <Segments
+          label={t("myUsage.span")}
+          value={span}
+          choices={([0, ...SPANS] as const).map((days) => ({
+            value: days,
+            label: days === 0 ? t("myUsage.today") : t("myUsage.days", { count: days }),
+          }))}
+          onChange={setSpan}
+        />
       }
     >
-      <Answer of={asked}>{(stats) => <Figures stats={stats} />}</Answer>
+      <Answer of={asked} lines={3}>
+        {(stats) => <Figures stats={stats} />}
+      </Answer>
     </Card>
   );
 }
@@ -191,7 +172,7 @@ function Models() {
   const asked = useQuery(models);
   return (
     <Card title={t("myUsage.models")}>
-      <Answer of={asked}>
+      <Answer of={asked} lines={3}>
         {(names) =>
           names.length === 0 ? (
             <Empty title={t("myUsage.noModels")}>{t("myUsage.noModelsHelp")}</Empty>

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import * as queries from "@/api/queries";
 import { useIsAdmin } from "@/parts/session";
-import { Failed, Loading } from "@/ui/empty";
+import { Answer } from "@/ui/empty";
 import { Page } from "@/ui/page";
 import { Anomalies } from "./anomalies";
 import { Figures } from "./figures";
@@ -14,27 +14,24 @@ import { Trend } from "./trend";
 export function OverviewPage() {
   const { t } = useTranslation();
   const admin = useIsAdmin();
-  const { data, error, refetch } = useQuery(queries.overview);
   return (
     <Page title={t("nav.overview")}>
       {admin && <Guide />}
-      {error && data === undefined ? (
-        <Failed error={error} retry={() => void refetch()} />
-      ) : !data ? (
-        <Loading />
-      ) : (
-        <div className="space-y-4">
-          {data.attention && <Anomalies attention={data.attention} />}
-          <Figures data={data} />
-          <Trend />
-          <div className="grid grid-cols-1 gap-4 md:grid-cols-2 xl:grid-cols-3">
-            {admin && <Top title={t("overview.topUsers")} rows={data.topUsers} />}
-            <Top title={t("overview.topModels")} rows={data.topModels} />
-            {admin && <Top title={t("overview.topProviders")} rows={data.topProviders} />}
+      <Answer of={useQuery(queries.overview)}>
+        {(data) => (
+          <div className="space-y-4">
+            {data.attention && <Anomalies attention={data.attention} />}
+            <Figures data={data} />
+            <Trend />
+            <div className="grid grid-cols-1 gap-4 md:grid-cols-2 xl:grid-cols-3">
+              {admin && <Top title={t("overview.topUsers")} rows={data.topUsers} />}
+              <Top title={t("overview.topModels")} rows={data.topModels} />
+              {admin && <Top title={t("overview.topProviders")} rows={data.topProviders} />}
+            </div>
+            <LiveSessions />
           </div>
-          <LiveSessions />
-        </div>
-      )}
+        )}
+      </Answer>
     </Page>
   );
 }

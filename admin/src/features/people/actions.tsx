@@ -3,7 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { call } from "@/api/client";
 import * as queries from "@/api/queries";
-import { useConfirm } from "@/ui/confirm";
+import { type Question, useConfirm } from "@/ui/confirm";
 import { useToast } from "@/ui/toast";
 import type { Key, User } from "./values";
 
@@ -18,9 +18,7 @@ export function usePeopleActions() {
     try {
       await work();
     } catch (error) {
-      toast.bad(
-        error instanceof Error && error.message !== "" ? error.message : t("ui.noConnection"),
-      );
+      toast.failed(error);
       return false;
     } finally {
       await cache.invalidateQueries({ queryKey: queries.keys.users });
@@ -29,58 +27,52 @@ export function usePeopleActions() {
     return true;
   };
 
+  const remove = async (name: string, question: Question, work: () => Promise<unknown>) =>
+    (await confirm(question)) && run(work, t("people.removed", { name }));
+  /** `question`: asked before something is disabled. */
+  const enable = async (on: boolean, question: Question, work: () => Promise<unknown>) =>
+    (on || (await confirm(question))) && run(work, t("ui.saved"));
+
   return {
-    removeUser: async (user: User) => {
-      const question = {
-        title: t("people.removeUserTitle", { name: user.name }),
-        body: t("people.removeUserBody", { count: user.keys.length }),
-        action: t("people.removeUser"),
-      };
-      return (
-        (await confirm(question)) &&
-        run(
-          () => call("actions/users/removeUser", { userId: user.id }),
-          t("people.removed", { name: user.name }),
-        )
-      );
-    },
-    setUser: async (user: User, isEnabled: boolean) => {
-      const question = {
-        title: t("people.disableUserTitle", { name: user.name }),
-        body: t("people.disableUserBody"),
-        action: t("people.disable"),
-      };
-      if (!isEnabled && !(await confirm(question))) return false;
-      return run(
-        () => call("actions/users/editUser", { userId: user.id, isEnabled }),
-        t("ui.saved"),
-      );
-    },
-    removeKey: async (key: Key) => {
-      const question = {
-        title: t("people.removeKeyTitle", { name: key.name }),
-        body: t("people.removeKeyBody"),
-        action: t("people.removeKey"),
-      };
-      return (
-        (await confirm(question)) &&
-        run(
-          () => call("actions/keys/removeKey", { keyId: key.id }),
-          t("people.removed", { name: key.name }),
-        )
-      );
-    },
-    setKey: async (key: Key, enabled: boolean) => {
-      const question = {
-        title: t("people.disableKeyTitle", { name: key.name }),
-        body: t("people.disableKeyBody"),
-        action: t("people.disable"),
-      };
-      if (!enabled && !(await confirm(question))) return false;
-      return run(
-        () => call("actions/keys/toggleKeyEnabled", { keyId: key.id, enabled }),
-        t("ui.saved"),
-      );
-    },
+    removeUser: ({ id, name, keys }: User) =>
+      remove(
+        name,
+        {
+          title: t("people.removeUserTitle", { name }),
+          body: t("people.removeUserBody", { count: keys.length }),
+          action: t("people.removeUser"),
+        },
+        () => call("actions/users/removeUser", { userId: id }),
+      ),
+    removeKey: ({ id, name }: Key) =>
+      remove(
+        name,
+        {
+          title: t("people.removeKeyTitle", { name }),
+          body: t("people.removeKeyBody"),
+          action: t("people.removeKey"),
+        },
+        () => call("actions/keys/removeKey", { keyId: id }),
+      ),
+    setUser: ({ id, name }: User, isEnabled: boolean) =>
+      enable(
+        isEnabled,
+        {
+          title: t("people.disableUserTitle", { name }),
+          body: t("people.disableUserBody"),
+          action: t("people.disable"),
+        },
+        () => call("actions/users/editUser", { userId: id, isEnabled }),
+      ),
+    setKey: ({ id, name }: Key, enabled: boolean) =>
+      enable(
+        enabled,
+        {
+          title: t("people.disableKeyTitle", { name }),
+          body: t("people.disableKeyBody"),
+          action: t("people.disable"),
+        },
+        () => call("actions/keys/toggleKeyEnabled", { keyId: id, enabled }),
+      ),
   };
 }

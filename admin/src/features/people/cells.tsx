@@ -5,23 +5,23 @@ import { cx } from "@/ui/cx";
 import { isMultiple, money, used, useFormat } from "@/ui/format";
 import { Bar } from "@/ui/meter";
 import { Badge, Tag } from "@/ui/status";
-import { type Key, keyState, type State, type User } from "./values";
+import type { Key, State } from "./values";
 
-const toneOf = (state: State) =>
+const toneOf = (state: string) =>
   state === "enabled" ? "good" : state === "expired" ? "warn" : "off";
 
 /** Whether a user is usable, as a word with its colour. */
-export function StateBadge({ state }: { state: State }) {
+export function StateBadge({ state }: { state: string }) {
   const { t } = useTranslation();
-  return <Badge tone={toneOf(state)}>{t(`people.states.${state}`)}</Badge>;
+  return <Badge tone={toneOf(state)}>{t(`people.states.${state as State}`)}</Badge>;
 }
 
-/** The same of a key. An enabled key of a user who is not is refused: it says so. */
-export function KeyBadge({ value, user, now }: { value: Key; user: User; now: Date }) {
+/** The same of a key. It says so if only the user is not usable. */
+export function KeyBadge({ value }: { value: Key }) {
   const { t } = useTranslation();
-  const state = keyState(value, user, now);
-  if (state === value.status || state === "enabled") return <StateBadge state={state} />;
-  return <Badge tone={toneOf(state)}>{t(`people.userStates.${state}`)}</Badge>;
+  const { status, effectiveStatus: state } = value;
+  if (state === status) return <StateBadge state={state} />;
+  return <Badge tone={toneOf(state)}>{t(`people.userStates.${state as "expired"}`)}</Badge>;
 }
 
 type Limit = Schemas["UserRecord"]["tightestLimit"];

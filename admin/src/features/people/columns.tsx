@@ -2,10 +2,11 @@
 import type { TFunction } from "i18next";
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
+import { words } from "@/parts/values";
 import type { Column } from "@/ui/table";
 import { Count, Money, Time } from "@/ui/text";
 import { KeyBadge, StateBadge, Tightest, Words } from "./cells";
-import { type Key, keyState, MONEY, type MoneyLimit, type User, userState, words } from "./values";
+import { type Key, MONEY, type MoneyLimit, type User } from "./values";
 
 /** A key and its user. */
 export interface KeyRow {
@@ -29,7 +30,7 @@ function limitColumns<T>(
   }));
 }
 
-export function useUserColumns(now: Date): Column<User>[] {
+export function useUserColumns(): Column<User>[] {
   const { t } = useTranslation();
   return useMemo(
     () => [
@@ -47,8 +48,8 @@ export function useUserColumns(now: Date): Column<User>[] {
       {
         id: "state",
         header: t("people.state"),
-        value: (user) => userState(user, now),
-        cell: (user) => <StateBadge state={userState(user, now)} />,
+        value: (user) => user.status,
+        cell: (user) => <StateBadge state={user.status} />,
       },
       {
         id: "role",
@@ -121,11 +122,11 @@ export function useUserColumns(now: Date): Column<User>[] {
         cell: (user) => <Time at={user.createdAt} />,
       },
     ],
-    [t, now],
+    [t],
   );
 }
 
-const keyColumns = (t: TFunction, now: Date): Column<KeyRow>[] => [
+const keyColumns = (t: TFunction): Column<KeyRow>[] => [
   {
     id: "name",
     header: t("people.key"),
@@ -152,8 +153,8 @@ const keyColumns = (t: TFunction, now: Date): Column<KeyRow>[] => [
   {
     id: "state",
     header: t("people.state"),
-    value: ({ key, user }) => keyState(key, user, now),
-    cell: ({ key, user }) => <KeyBadge value={key} user={user} now={now} />,
+    value: ({ key }) => key.effectiveStatus,
+    cell: ({ key }) => <KeyBadge value={key} />,
   },
   {
     id: "groups",
@@ -194,7 +195,7 @@ const keyColumns = (t: TFunction, now: Date): Column<KeyRow>[] => [
   },
 ];
 
-export function useKeyColumns(now: Date): Column<KeyRow>[] {
+export function useKeyColumns(): Column<KeyRow>[] {
   const { t } = useTranslation();
-  return useMemo(() => keyColumns(t, now), [t, now]);
+  return useMemo(() => keyColumns(t), [t]);
 }

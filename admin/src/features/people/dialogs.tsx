@@ -1,52 +1,41 @@
 /** A key's renewal, and the change of many keys at once. */
-import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import { useForm } from "react-hook-form";
 import { useTranslation } from "react-i18next";
 import { type BodyOf, call } from "@/api/client";
-import * as queries from "@/api/queries";
 import { DateField } from "@/parts/date-field";
+import { useEditor } from "@/parts/editor";
 import { FormDialog } from "@/parts/form";
 import { useSession } from "@/parts/session";
+import { orNull } from "@/parts/values";
 import { Checkbox, Field, Input, NumberInput, Select } from "@/ui/field";
 import { dayOf, useFormat } from "@/ui/format";
 import { useToast } from "@/ui/toast";
-import { KEY_RULES, type Key } from "./values";
+import { CHANGED, KEY_RULES, type Key } from "./values";
 
 /** A new expiry, and enabling the key with it. */
 export function RenewKey({ value, onClose }: { value: Key; onClose: () => void }) {
   const { t } = useTranslation();
-  const cache = useQueryClient();
-  const toast = useToast();
   const { timeZone } = useSession();
-  const form = useForm({
-    defaultValues: { expiresAt: dayOf(value.expiresAt, timeZone), enableKey: !value.isEnabled },
+  const editor = useEditor({
+    values: () => ({ expiresAt: dayOf(value.expiresAt, timeZone), enableKey: !value.isEnabled }),
+    body: ({ expiresAt, enableKey }) => ({ expiresAt: orNull(expiresAt), enableKey }),
+    create: (body) => call("actions/keys/renewKeyExpiresAt", { keyId: value.id, ...body }),
+    rereads: CHANGED,
   });
-  const { errors } = form.formState;
-  const save = async ({ expiresAt, enableKey }: { expiresAt: string; enableKey: boolean }) => {
-    await call("actions/keys/renewKeyExpiresAt", {
-      keyId: value.id,
-      expiresAt: expiresAt || null,
-      enableKey,
-    });
-    await cache.invalidateQueries({ queryKey: queries.keys.users });
-    return () => toast.good(t("ui.saved"));
-  };
+  const { form } = editor;
   return (
     <FormDialog
+      {...editor}
       title={t("people.renewKey", { name: value.name })}
-      form={form}
-      onSubmit={save}
       onClose={onClose}
       submit={t("ui.save")}
       width="max-w-md"
     >
       <DateField
-        register={form.register}
+        form={form}
         name="expiresAt"
         label={t("people.expiresAt")}
         help={t("people.expiresHelp")}
-        error={errors.expiresAt?.message}
       />
       {!value.isEnabled && (
         <Checkbox label={t("people.enableToo")} {...form.register("enableKey")} />
@@ -76,35 +65,40 @@ interface BatchProps {
   onDone: () => void;
 }
 
+/** The ticked fields as the gateway takes them. */
+function updatesOf(values: typeof NOTHING, ticked: ReadonlySet<string>): Updates {
+  const updates: Updates = {};
+  for (const name of LIMITS) if (ticked.has(name)) updates[name] = orNull(values[name]);
+  if (ticked.has("providerGroup")) updates.providerGroup = orNull(values.providerGroup);
+  if (ticked.has("canLoginWebUi")) updates.canLoginWebUi = values.canLoginWebUi === "true";
+  if (ticked.has("isEnabled")) updates.isEnabled = values.isEnabled === "true";
+  return updates;
+}
+
 /** Changes many keys at once: only the ticked fields, on all keys or none. */
 export function BatchEdit({ keyIds, onClose, onDone }: BatchProps) {
   const { t } = useTranslation();
-  const cache = useQueryClient();
   const toast = useToast();
   const { currency } = useFormat();
   const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set());
-  const form = useForm({ defaultValues: NOTHING });
+  const editor = useEditor({
+    values: () => NOTHING,
+    body: (values) => ({ keyIds, updates: updatesOf(values, ticked) }),
+    create: (body) => call("actions/keys/batchUpdateKeys", body),
+    rereads: CHANGED,
+    // The message is last: a selection that is made after it is kept.
+    onCreated: ({ updatedCount }) => {
+      onDone();
+      toast.good(t("people.batchDone", { count: updatedCount }));
+    },
+  });
+  const { form } = editor;
   const { errors } = form.formState;
   const tick = (name: string, on: boolean) => {
     const next = new Set(ticked);
     if (on) next.add(name);
     else next.delete(name);
     setTicked(next);
-  };
-  const save = async (values: typeof NOTHING) => {
-    const orNull = (text: string) => (text.trim() === "" ? null : text.trim());
-    const updates: Updates = {};
-    for (const name of LIMITS) if (ticked.has(name)) updates[name] = orNull(values[name]);
-    if (ticked.has("providerGroup")) updates.providerGroup = orNull(values.providerGroup);
-    if (ticked.has("canLoginWebUi")) updates.canLoginWebUi = values.canLoginWebUi === "true";
-    if (ticked.has("isEnabled")) updates.isEnabled = values.isEnabled === "true";
-    const { updatedCount } = await call("actions/keys/batchUpdateKeys", { keyIds, updates });
-    await cache.invalidateQueries({ queryKey: queries.keys.users });
-    // The message is last: who reads it and selects again keeps that selection.
-    return () => {
-      onDone();
-      toast.good(t("people.batchDone", { count: updatedCount }));
-    };
   };
   const choices = [
     { value: "true", label: t("ui.yes") },
@@ -131,10 +125,9 @@ export function BatchEdit({ keyIds, onClose, onDone }: BatchProps) {
   );
   return (
     <FormDialog
+      {...editor}
       title={t("people.batchTitle", { count: keyIds.length })}
       description={t("people.batchHelp")}
-      form={form}
-      onSubmit={save}
       onClose={onClose}
       submit={t("people.batchSave", { count: keyIds.length })}
       disabled={ticked.size === 0}

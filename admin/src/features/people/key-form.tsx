@@ -1,29 +1,18 @@
 /** Creating and editing a key. */
-import { useQueryClient } from "@tanstack/react-query";
-import { useForm } from "react-hook-form";
 import { useTranslation } from "react-i18next";
 import { call } from "@/api/client";
-import { changes } from "@/api/form";
-import * as queries from "@/api/queries";
 import { DateField } from "@/parts/date-field";
+import { useEditor } from "@/parts/editor";
 import { FeatureFields } from "@/parts/feature-fields";
+import { SelectField, TextField } from "@/parts/fields";
 import { FormDrawer } from "@/parts/form";
 import { ListField } from "@/parts/list-field";
 import { useIsAdmin, useSession } from "@/parts/session";
-import { Field, Input, Section, Select, Switch } from "@/ui/field";
+import { Section, Switch } from "@/ui/field";
 import { exactMoney, useFormat } from "@/ui/format";
-import { useToast } from "@/ui/toast";
 import { LimitFields } from "./limit-fields";
 import { useGroups } from "./user-form";
-import {
-  KEY_RULES,
-  type Key,
-  type KeyValues,
-  keyBody,
-  keyValues,
-  MONEY,
-  type User,
-} from "./values";
+import { CHANGED, KEY_RULES, type Key, keyBody, keyValues, MONEY, type User } from "./values";
 
 interface Props {
   user: User;
@@ -35,16 +24,21 @@ interface Props {
 
 export function KeyForm({ user, value, onClose, onCreated }: Props) {
   const { t } = useTranslation();
-  const cache = useQueryClient();
-  const toast = useToast();
   const admin = useIsAdmin();
   const format = useFormat();
   const { timeZone } = useSession();
   const groups = useGroups(user);
-  const initial = keyValues(value, timeZone);
-  const form = useForm<KeyValues>({ defaultValues: initial });
-  const { register, control, formState } = form;
-  const { errors } = formState;
+  const editor = useEditor({
+    values: () => keyValues(value, timeZone),
+    body: keyBody,
+    update: value && ((changed) => call("actions/keys/editKey", { keyId: value.id, ...changed })),
+    create: (body) => call("actions/keys/addKey", { userId: user.id, ...body }),
+    rereads: CHANGED,
+    onCreated: (made) => onCreated(made.generatedKey, made.name),
+  });
+  const { form } = editor;
+  const { register } = form;
+  const { errors } = form.formState;
   const most = Object.fromEntries(
     MONEY.flatMap((name) => (user[name] == null ? [] : [[name, exactMoney(user[name], format)]])),
   );
@@ -52,46 +46,28 @@ export function KeyForm({ user, value, onClose, onCreated }: Props) {
   const isLocked = user.lockKeyLimits && !admin;
   const locked = isLocked ? t(value ? "people.limitsLocked" : "people.limitsLockedNew") : undefined;
 
-  const reload = async () => {
-    await cache.invalidateQueries({ queryKey: queries.keys.users });
-    await cache.invalidateQueries({ queryKey: ["limits"] });
-  };
-  const save = async (values: KeyValues) => {
-    const body = keyBody(values);
-    if (value) {
-      const changed = changes(keyBody(initial), body);
-      if (Object.keys(changed).length > 0)
-        await call("actions/keys/editKey", { keyId: value.id, ...changed });
-      await reload();
-      return () => toast.good(t("ui.saved"));
-    }
-    // The key is shown before the list is read again.
-    const made = await call("actions/keys/addKey", { userId: user.id, ...body });
-    void reload();
-    return () => onCreated(made.generatedKey, made.name);
-  };
-
   return (
     <FormDrawer
+      {...editor}
       title={value ? t("people.editKey", { name: value.name }) : t("people.newKey")}
       description={t("people.keyOf", { name: user.name })}
-      form={form}
-      onSubmit={save}
       onClose={onClose}
-      submit={value ? t("ui.save") : t("ui.create")}
       names={KEY_RULES}
     >
       <Section title={t("people.key")}>
-        <Field label={t("people.name")} error={errors.name?.message} help={t("people.keyNameHelp")}>
-          {(ids) => <Input {...ids} autoFocus={!value} autoComplete="off" {...register("name")} />}
-        </Field>
+        <TextField
+          form={form}
+          name="name"
+          label={t("people.name")}
+          help={t("people.keyNameHelp")}
+          control={{ autoFocus: !value }}
+        />
         <DateField
-          register={register}
+          form={form}
           name="expiresAt"
           label={t("people.expiresAt")}
           help={t("people.expiresHelp")}
           optional
-          error={errors.expiresAt?.message}
         />
         <Switch
           label={t("people.canLoginWebUi")}
@@ -105,16 +81,10 @@ export function KeyForm({ user, value, onClose, onCreated }: Props) {
           {...register("isEnabled")}
         />
       </Section>
-      <LimitFields
-        register={register}
-        control={control}
-        errors={errors}
-        most={most}
-        locked={locked}
-      />
+      <LimitFields form={form} most={most} locked={locked} />
       <Section title={t("people.access")}>
         <ListField
-          control={control}
+          form={form}
           name="providerGroup"
           label={t("people.providerGroup")}
           help={admin || !value ? t("people.providerGroupHelp") : t("people.groupAdminOnly")}
@@ -122,25 +92,19 @@ export function KeyForm({ user, value, onClose, onCreated }: Props) {
           placeholder="default"
           disabled={!admin && value !== undefined}
         />
-        <Field
+        <SelectField
+          form={form}
+          name="cacheTtlPreference"
           label={t("people.cacheTtlPreference")}
           help={t("people.cacheTtlHelp")}
-          error={errors.cacheTtlPreference?.message}
-        >
-          {(ids) => (
-            <Select
-              {...ids}
-              choices={[
-                { value: "inherit", label: t("people.cacheTtl.inherit") },
-                { value: "5m", label: t("people.cacheTtl.short") },
-                { value: "1h", label: t("people.cacheTtl.long") },
-              ]}
-              {...register("cacheTtlPreference")}
-            />
-          )}
-        </Field>
+          choices={[
+            { value: "inherit", label: t("people.cacheTtl.inherit") },
+            { value: "5m", label: t("people.cacheTtl.short") },
+            { value: "1h", label: t("people.cacheTtl.long") },
+          ]}
+        />
         <ListField
-          control={control}
+          form={form}
           name="allowedModels"
           label={t("people.allowedModels")}
           help={t(admin ? "people.keyModelsHelp" : "people.listAdminOnly")}
@@ -154,7 +118,7 @@ export function KeyForm({ user, value, onClose, onCreated }: Props) {
         help={t(admin ? "features.ofKey" : "people.listAdminOnly")}
       >
         <FeatureFields
-          control={control}
+          form={form}
           allowed="allowedFeatures"
           denied="deniedFeatures"
           disabled={!admin}

@@ -1,22 +1,14 @@
 /** The limits of a user or a key, as a section of a form. */
 import type { ReactNode } from "react";
-import {
-  type Control,
-  type FieldErrors,
-  type FieldValues,
-  type Path,
-  type UseFormRegister,
-  useWatch,
-} from "react-hook-form";
+import type { FieldValues, Path, UseFormReturn } from "react-hook-form";
 import { useTranslation } from "react-i18next";
-import { Field, Input, NumberInput, Section, Select } from "@/ui/field";
+import { NumberField, SelectField, TextField } from "@/parts/fields";
+import { Section } from "@/ui/field";
 import { useFormat } from "@/ui/format";
 import { type LimitValues, MONEY } from "./values";
 
 interface Props<T extends FieldValues & LimitValues> {
-  register: UseFormRegister<T>;
-  control: Control<T>;
-  errors: FieldErrors<T>;
+  form: UseFormReturn<T>;
   /** Additional fields of the section. */
   children?: ReactNode;
   /** The user's own limit, for keys. */
@@ -25,18 +17,17 @@ interface Props<T extends FieldValues & LimitValues> {
   locked?: string;
 }
 
-export function LimitFields<T extends FieldValues & LimitValues>({
-  register,
-  control,
-  errors,
-  children,
-  most,
-  locked,
-}: Props<T>) {
+export function LimitFields<T extends FieldValues & LimitValues>(props: Props<T>) {
+  const { form, children, most, locked } = props;
   const { t } = useTranslation();
   const { currency } = useFormat();
-  const mode = useWatch({ control, name: "dailyResetMode" as Path<T> });
-  const fault = (name: string) => errors[name]?.message as string | undefined;
+  const of = (name: keyof LimitValues) => ({
+    form,
+    name: name as Path<T>,
+    label: t(`people.${name}`),
+  });
+  const unlimited = { placeholder: t("people.noLimit") };
+  const mode = form.watch("dailyResetMode" as Path<T>) === "rolling" ? "rolling" : "fixed";
   return (
     <Section
       title={t("people.limits")}
@@ -44,57 +35,29 @@ export function LimitFields<T extends FieldValues & LimitValues>({
       disabled={locked !== undefined}
     >
       {MONEY.map((name) => (
-        <Field
+        <NumberField
           key={name}
-          label={t(`people.${name}`)}
+          {...of(name)}
           unit={currency}
-          error={fault(name)}
           help={most?.[name] && t("people.userLimit", { amount: most[name] })}
-        >
-          {(ids) => (
-            <NumberInput
-              {...ids}
-              placeholder={t("people.noLimit")}
-              {...register(name as Path<T>)}
-            />
-          )}
-        </Field>
+          control={unlimited}
+        />
       ))}
-      <Field
-        label={t("people.limitConcurrentSessions")}
-        error={fault("limitConcurrentSessions")}
+      <NumberField
+        {...of("limitConcurrentSessions")}
         help={t("people.sessionsHelp")}
-      >
-        {(ids) => (
-          <NumberInput
-            {...ids}
-            placeholder={t("people.noLimit")}
-            {...register("limitConcurrentSessions" as Path<T>)}
-          />
-        )}
-      </Field>
+        control={unlimited}
+      />
       {children}
-      <Field
-        label={t("people.dailyResetMode")}
-        error={fault("dailyResetMode")}
-        help={t(`people.reset.${mode === "rolling" ? "rolling" : "fixed"}Help`)}
-      >
-        {(ids) => (
-          <Select
-            {...ids}
-            choices={[
-              { value: "fixed", label: t("people.reset.fixed") },
-              { value: "rolling", label: t("people.reset.rolling") },
-            ]}
-            {...register("dailyResetMode" as Path<T>)}
-          />
-        )}
-      </Field>
-      {mode !== "rolling" && (
-        <Field label={t("people.dailyResetTime")} error={fault("dailyResetTime")}>
-          {(ids) => <Input {...ids} type="time" {...register("dailyResetTime" as Path<T>)} />}
-        </Field>
-      )}
+      <SelectField
+        {...of("dailyResetMode")}
+        help={t(`people.reset.${mode}Help`)}
+        choices={(["fixed", "rolling"] as const).map((value) => ({
+          value,
+          label: t(`people.reset.${value}`),
+        }))}
+      />
+      {mode === "fixed" && <TextField {...of("dailyResetTime")} control={{ type: "time" }} />}
     </Section>
   );
 }

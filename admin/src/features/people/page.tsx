@@ -7,12 +7,11 @@ import type { Schemas } from "@/api/client";
 import { usePanelHistory } from "@/parts/panel-history";
 import { useIsAdmin, useSession, useUsers } from "@/parts/session";
 import { Button } from "@/ui/button";
-import { cx } from "@/ui/cx";
 import { Empty } from "@/ui/empty";
 import { Filters } from "@/ui/filters";
 import { List } from "@/ui/list";
 import { Page } from "@/ui/page";
-import { useNow } from "@/ui/text";
+import { Segments } from "@/ui/segments";
 import { useKeyColumns, useUserColumns } from "./columns";
 import { BatchEdit, RenewKey } from "./dialogs";
 import { fits, keyFits, usePeopleFilters } from "./filters";
@@ -21,7 +20,9 @@ import { NewKey } from "./new-key";
 import type { PeopleSearch } from "./search";
 import { UserForm } from "./user-form";
 import { UserPanel } from "./user-panel";
-import { type Key, keyState, type User, userState } from "./values";
+import type { Key, User } from "./values";
+
+const VIEWS = ["users", "keys"] as const;
 
 type Open =
   | { form: "user"; user?: User }
@@ -45,18 +46,14 @@ export function PeoplePage() {
   const [open, setOpen] = useState<Open>(null);
   const [made, setMade] = useState<{ text: string; name: string } | null>(null);
   const [picked, setPicked] = useState<Set<string>>(new Set());
-  const now = useNow();
 
-  const users = useMemo(
-    () => (data ?? []).filter((user) => fits(user, search, now)),
-    [data, search, now],
-  );
+  const users = useMemo(() => (data ?? []).filter((user) => fits(user, search)), [data, search]);
   const keys = useMemo(
     () =>
       (data ?? [])
         .flatMap((user) => user.keys.map((key) => ({ key, user })))
-        .filter((row) => keyFits(row, search, now)),
-    [data, search, now],
+        .filter((row) => keyFits(row, search)),
+    [data, search],
   );
   const chosen = data?.find((user) => user.id === search.user);
   const view = search.view ?? "users";
@@ -64,8 +61,8 @@ export function PeoplePage() {
     setMade({ text: user.defaultKey.key, name: `${user.user.name} / ${user.defaultKey.name}` });
     show({ user: user.user.id });
   };
-  const userColumns = useUserColumns(now);
-  const keyColumns = useKeyColumns(now);
+  const userColumns = useUserColumns();
+  const keyColumns = useKeyColumns();
   const filters = usePeopleFilters(search, set, data ?? []);
   const filtered =
     search.q !== undefined || search.state !== undefined || search.group !== undefined;
@@ -87,7 +84,14 @@ export function PeoplePage() {
       value: search.q,
       onChange: (q: string | undefined) => set({ q }),
     },
-    lead: <View view={view} onChange={(one) => set({ view: one === "users" ? undefined : one })} />,
+    lead: (
+      <Segments
+        label={t("people.view")}
+        value={view}
+        choices={VIEWS.map((value) => ({ value, label: t(`people.${value}`) }))}
+        onChange={(one) => set({ view: one === "users" ? undefined : one })}
+      />
+    ),
     none: filtered
       ? {
           title: t("people.noMatch"),
@@ -118,7 +122,7 @@ export function PeoplePage() {
           toolbar={<Filters filters={filters} />}
           openId={chosen ? String(chosen.id) : null}
           onOpen={(user) => show({ user: user.id, key: undefined })}
-          dim={(user) => userState(user, now) !== "enabled"}
+          dim={(user) => user.status !== "enabled"}
         />
       ) : (
         <List
@@ -145,7 +149,7 @@ export function PeoplePage() {
           }
           openId={search.key === undefined ? null : String(search.key)}
           onOpen={({ key, user }) => show({ user: user.id, key: key.id })}
-          dim={({ key, user }) => keyState(key, user, now) !== "enabled"}
+          dim={({ key }) => key.effectiveStatus !== "enabled"}
           picked={picked}
           onPick={admin ? setPicked : undefined}
         />
@@ -192,36 +196,5 @@ function Add({ label, onClick }: { label: string; onClick: () => void }) {
     <Button variant="primary" icon={<Plus className="size-4" aria-hidden />} onClick={onClick}>
       {label}
     </Button>
-  );
-}
-
-const VIEWS = ["users", "keys"] as const;
-
-function View({
-  view,
-  onChange,
-}: {
-  view: string;
-  onChange: (view: (typeof VIEWS)[number]) => void;
-}) {
-  const { t } = useTranslation();
-  return (
-    <fieldset className="flex h-7 overflow-hidden rounded-md border border-strong-line text-xs">
-      <legend className="sr-only">{t("people.view")}</legend>
-      {VIEWS.map((one) => (
-        <button
-          key={one}
-          type="button"
-          aria-pressed={view === one}
-          className={cx(
-            "px-2.5 aria-pressed:bg-accent-soft",
-            "aria-pressed:font-medium aria-pressed:text-accent",
-          )}
-          onClick={() => onChange(one)}
-        >
-          {t(`people.${one}`)}
-        </button>
-      ))}
-    </fieldset>
   );
 }

@@ -52,3 +52,21 @@ test("a limit below that of a key is refused at its field, and the key is named"
   }
   expect(onClose).not.toHaveBeenCalled();
 });
+
+test("a field that another administrator saved meanwhile is not sent again", async () => {
+  const user = userEvent.setup();
+  server.mockResolvedValue([] as never);
+  const form = (record: User) => (
+    <SessionContext value={ADMIN}>
+      <UserForm user={record} onClose={vi.fn()} />
+    </SessionContext>
+  );
+  const { show } = await renderPart(form(ANN));
+  await user.type(screen.getByLabelText("Weekly"), "9");
+  show(form({ ...ANN, limitDailyUsd: 7 } as User));
+  await user.click(screen.getByRole("button", { name: "Save" }));
+  expect(server).toHaveBeenCalledWith("actions/users/editUser", {
+    userId: 1,
+    limitWeeklyUsd: "9",
+  });
+});

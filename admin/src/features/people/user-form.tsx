@@ -1,19 +1,19 @@
 /** Creating and editing a user. */
-import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useForm } from "react-hook-form";
+import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { call, type Schemas } from "@/api/client";
-import { changes } from "@/api/form";
 import * as queries from "@/api/queries";
 import { DateField } from "@/parts/date-field";
+import { useEditor } from "@/parts/editor";
 import { FeatureFields } from "@/parts/feature-fields";
+import { NumberField, SelectField, TextField } from "@/parts/fields";
 import { FormDrawer } from "@/parts/form";
 import { ListField } from "@/parts/list-field";
 import { useIsAdmin, useSession } from "@/parts/session";
-import { Field, Input, NumberInput, Section, Select, Switch } from "@/ui/field";
-import { useToast } from "@/ui/toast";
+import { words } from "@/parts/values";
+import { Section, Switch } from "@/ui/field";
 import { LimitFields } from "./limit-fields";
-import { LIMIT_RULES, type User, type UserValues, userBody, userValues, words } from "./values";
+import { CHANGED, LIMIT_RULES, type User, userBody, userValues } from "./values";
 
 interface Props {
   /** `undefined` = a new one. */
@@ -23,8 +23,8 @@ interface Props {
 }
 
 /**
- * The groups to choose from: those of the providers. A user who is no administrator cannot list
- * these, and may choose the groups of their own keys.
+ * The groups to choose from: those of the providers. Only administrators can list these; other users
+ * choose among the groups of their own keys.
  */
 export function useGroups(user?: User): string[] {
   const admin = useIsAdmin();
@@ -37,33 +37,19 @@ export function useGroups(user?: User): string[] {
 
 export function UserForm({ user, onClose, onCreated }: Props) {
   const { t } = useTranslation();
-  const cache = useQueryClient();
-  const toast = useToast();
   const { timeZone } = useSession();
   const groups = useGroups();
-  const initial = userValues(user, timeZone);
-  const form = useForm<UserValues>({ defaultValues: initial });
-  const { register, control, formState } = form;
-  const { errors } = formState;
-
-  const reload = async () => {
-    await cache.invalidateQueries({ queryKey: queries.keys.users });
-    await cache.invalidateQueries({ queryKey: ["limits"] });
-  };
-  const save = async (values: UserValues) => {
-    const body = userBody(values);
-    if (user) {
-      const changed = changes(userBody(initial), body);
-      if (Object.keys(changed).length > 0)
-        await call("actions/users/editUser", { userId: user.id, ...changed });
-      await reload();
-      return () => toast.good(t("ui.saved"));
-    }
-    // The key is shown before the list is read again.
-    const made = await call("actions/users/addUser", body);
-    void reload();
-    return () => onCreated?.(made);
-  };
+  const editor = useEditor({
+    values: () => userValues(user, timeZone),
+    body: userBody,
+    update: user && ((changed) => call("actions/users/editUser", { userId: user.id, ...changed })),
+    create: (body) => call("actions/users/addUser", body),
+    rereads: CHANGED,
+    onCreated,
+  });
+  const { form } = editor;
+  const { register } = form;
+  const { errors } = form.formState;
 
   const list = (
     name: "providerGroup" | "tags" | "allowedModels" | "allowedClients",
@@ -71,7 +57,7 @@ export function UserForm({ user, onClose, onCreated }: Props) {
     placeholder?: string,
   ) => (
     <ListField
-      control={control}
+      form={form}
       name={name}
       label={t(`people.${name}`)}
       help={t(`people.${name}Help`)}
@@ -83,45 +69,42 @@ export function UserForm({ user, onClose, onCreated }: Props) {
 
   return (
     <FormDrawer
+      {...editor}
       title={user ? t("people.editUser", { name: user.name }) : t("people.newUser")}
       description={user ? undefined : t("people.newUserHelp")}
-      form={form}
-      onSubmit={save}
       onClose={onClose}
-      submit={user ? t("ui.save") : t("ui.create")}
       names={{ dailyQuota: "limitDailyUsd", ...LIMIT_RULES }}
     >
       <Section title={t("people.who")}>
-        <Field label={t("people.name")} error={errors.name?.message}>
-          {(ids) => <Input {...ids} autoFocus={!user} autoComplete="off" {...register("name")} />}
-        </Field>
-        <Field label={t("people.role")} error={errors.role?.message} help={t("people.roleHelp")}>
-          {(ids) => (
-            <Select
-              {...ids}
-              choices={[
-                { value: "user", label: t("role.user") },
-                { value: "admin", label: t("role.admin") },
-              ]}
-              {...register("role")}
-            />
-          )}
-        </Field>
-        <Field
+        <TextField
+          form={form}
+          name="name"
+          label={t("people.name")}
+          control={{ autoFocus: !user }}
+        />
+        <SelectField
+          form={form}
+          name="role"
+          label={t("people.role")}
+          help={t("people.roleHelp")}
+          choices={[
+            { value: "user", label: t("role.user") },
+            { value: "admin", label: t("role.admin") },
+          ]}
+        />
+        <TextField
+          form={form}
+          name="note"
           label={t("people.note")}
-          optional={t("ui.optional")}
-          error={errors.note?.message}
+          optional
           className="sm:col-span-2"
-        >
-          {(ids) => <Input {...ids} {...register("note")} />}
-        </Field>
+        />
         <DateField
-          register={register}
+          form={form}
           name="expiresAt"
           label={t("people.expiresAt")}
           help={t("people.expiresHelp")}
           optional
-          error={errors.expiresAt?.message}
         />
         <Switch
           label={t("people.isEnabled")}
@@ -131,34 +114,30 @@ export function UserForm({ user, onClose, onCreated }: Props) {
           {...register("isEnabled")}
         />
       </Section>
-      <LimitFields register={register} control={control} errors={errors}>
-        <Field
+      <LimitFields form={form}>
+        <NumberField
+          form={form}
+          name="rpm"
           label={t("people.rpm")}
           help={t("people.rpmHelp")}
-          error={errors.rpm?.message}
           unit={t("people.perMinute")}
-        >
-          {(ids) => <NumberInput {...ids} placeholder={t("people.noLimit")} {...register("rpm")} />}
-        </Field>
+          control={{ placeholder: t("people.noLimit") }}
+        />
         <Switch
           label={t("people.lockKeyLimits")}
           help={t("people.lockKeyLimitsHelp")}
           error={errors.lockKeyLimits?.message}
           {...register("lockKeyLimits")}
         />
-        <Field
+        <NumberField
+          form={form}
+          name="maxKeys"
           label={t("people.maxKeys")}
           help={t("people.maxKeysHelp")}
-          error={errors.maxKeys?.message}
-        >
-          {(ids) => (
-            <NumberInput
-              {...ids}
-              placeholder={t(form.watch("lockKeyLimits") ? "people.noKeys" : "people.noLimit")}
-              {...register("maxKeys")}
-            />
-          )}
-        </Field>
+          control={{
+            placeholder: t(form.watch("lockKeyLimits") ? "people.noKeys" : "people.noLimit"),
+          }}
+        />
       </LimitFields>
       <Section title={t("people.access")}>
         {list("providerGroup", groups, "default")}
@@ -167,7 +146,7 @@ export function UserForm({ user, onClose, onCreated }: Props) {
         {list("tags")}
       </Section>
       <Section title={t("features.title")} help={t("features.ofUser")}>
-        <FeatureFields control={control} allowed="allowedFeatures" denied="deniedFeatures" />
+        <FeatureFields form={form} allowed="allowedFeatures" denied="deniedFeatures" />
       </Section>
     </FormDrawer>
   );

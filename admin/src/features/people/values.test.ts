@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { changes } from "@/api/form";
 import { dayOf } from "@/ui/format";
-import { keyBody, keyValues, userState, userValues } from "./values";
+import { keyBody, keyValues, userValues } from "./values";
 
-test("an empty limit is none, and a typed one goes as it was typed", () => {
+test("an empty limit means no limit, and a typed one is sent as it was typed", () => {
   const values = {
     ...keyValues(undefined, "UTC"),
     name: " cli ",
@@ -33,11 +33,6 @@ test("a day is the gateway's, not the browser's", () => {
   expect(dayOf(null, "UTC")).toBe("");
 });
 
-test("a user's state", () => {
-  const user = { isEnabled: true, expiresAt: null } as unknown as Parameters<typeof userState>[0];
-  const now = new Date("2026-06-01T00:00:00Z");
-  expect(userState(user, now)).toBe("enabled");
-  expect(userState({ ...user, expiresAt: "2026-05-31T00:00:00Z" }, now)).toBe("expired");
-  expect(userState({ ...user, isEnabled: false }, now)).toBe("disabled");
+test("a new user is not an administrator", () => {
   expect(userValues(undefined, "UTC").role).toBe("user");
 });

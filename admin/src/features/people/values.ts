@@ -1,10 +1,15 @@
 /** Users and keys as form values (text), and back to what the gateway accepts. Pure. */
 import type { Schemas } from "@/api/client";
+import { keys } from "@/api/queries";
 import type { Feature } from "@/parts/feature-fields";
+import { boundOf, orNull, textOf, words } from "@/parts/values";
 import { dayOf } from "@/ui/format";
 
 export type User = Schemas["UserRecord"];
 export type Key = Schemas["KeyRecord"];
+
+/** What is read again after a user or a key was changed. */
+export const CHANGED = [keys.users, ["limits"]] as const;
 
 export const MONEY = [
   "limit5hUsd",
@@ -48,9 +53,7 @@ export interface KeyValues extends LimitValues {
   deniedFeatures: string[];
 }
 
-/**
- * Maps the gateway's rules about a limit of a key and the same one of its user to the field of both.
- */
+/** Maps the gateway's rules about a limit of a key and the same one of its user to their field. */
 export const LIMIT_RULES = {
   KEY_LIMIT_5H_EXCEEDS_USER_LIMIT: "limit5hUsd",
   KEY_LIMIT_DAILY_EXCEEDS_USER_LIMIT: "limitDailyUsd",
@@ -69,25 +72,14 @@ export const KEY_RULES = {
   ...LIMIT_RULES,
 } as const satisfies Record<string, keyof KeyValues>;
 
-export const words = (text: string | null | undefined) =>
-  (text ?? "")
-    .split(",")
-    .map((word) => word.trim())
-    .filter((word) => word !== "");
-
-const amount = (value: number | null | undefined) =>
-  value === null || value === undefined ? "" : String(value);
-/** In this field of the record, 0 means "no limit". */
-const bound = (value: number | null | undefined) => (value ? String(value) : "");
-
 function limits(record: Key | User | undefined): LimitValues {
   return {
-    limit5hUsd: amount(record?.limit5hUsd),
-    limitDailyUsd: amount(record?.limitDailyUsd),
-    limitWeeklyUsd: amount(record?.limitWeeklyUsd),
-    limitMonthlyUsd: amount(record?.limitMonthlyUsd),
-    limitTotalUsd: amount(record?.limitTotalUsd),
-    limitConcurrentSessions: bound(record?.limitConcurrentSessions),
+    limit5hUsd: textOf(record?.limit5hUsd),
+    limitDailyUsd: textOf(record?.limitDailyUsd),
+    limitWeeklyUsd: textOf(record?.limitWeeklyUsd),
+    limitMonthlyUsd: textOf(record?.limitMonthlyUsd),
+    limitTotalUsd: textOf(record?.limitTotalUsd),
+    limitConcurrentSessions: boundOf(record?.limitConcurrentSessions),
     dailyResetMode: record?.dailyResetMode ?? "fixed",
     dailyResetTime: record?.dailyResetTime ?? "00:00",
   };
@@ -102,13 +94,13 @@ export function userValues(user: User | undefined, timeZone: string): UserValues
     expiresAt: dayOf(user?.expiresAt, timeZone),
     providerGroup: words(user?.providerGroup),
     tags: user?.tags ?? [],
-    rpm: bound(user?.rpm),
+    rpm: boundOf(user?.rpm),
     allowedModels: user?.allowedModels ?? [],
     allowedClients: user?.allowedClients ?? [],
     allowedFeatures: user?.allowedFeatures ?? [],
     deniedFeatures: user?.deniedFeatures ?? [],
     lockKeyLimits: user?.lockKeyLimits ?? false,
-    maxKeys: amount(user?.maxKeys),
+    maxKeys: textOf(user?.maxKeys),
     ...limits(user),
   };
 }
@@ -127,11 +119,6 @@ export function keyValues(key: Key | undefined, timeZone: string): KeyValues {
     ...limits(key),
   };
 }
-
-/**
- * The text, or `null` (no limit) if it is empty. The gateway refuses a text that is not a number.
- */
-const orNull = (text: string) => (text.trim() === "" ? null : text.trim());
 
 function limitBody(values: LimitValues) {
   return {
@@ -181,13 +168,5 @@ export function keyBody(values: KeyValues) {
   };
 }
 
-export type State = "enabled" | "disabled" | "expired";
-export const userState = (user: User, now: Date): State =>
-  !user.isEnabled
-    ? "disabled"
-    : user.expiresAt && new Date(user.expiresAt) <= now
-      ? "expired"
-      : "enabled";
-/** A key is usable only if its user is. */
-export const keyState = (key: Key, user: User, now: Date): State =>
-  key.status === "enabled" ? userState(user, now) : (key.status as State);
+export const STATES = ["enabled", "disabled", "expired"] as const;
+export type State = (typeof STATES)[number];

@@ -114,7 +114,7 @@ describe("a reply in one piece", () => {
     expect(reply.fault?.message).toBe("no");
   });
 
-  test("what is no JSON is shown as it is", () => {
+  test("text that is not JSON is shown unchanged", () => {
     expect(pretty("<html>")).toBe("<html>");
     const reply = new Reply(false);
     reply.take("<html>", 1);

@@ -1,5 +1,5 @@
 /** The price table's operations. */
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { type BodyOf, call, type Operation, type Schemas } from "@/api/client";
 import { keys } from "@/api/queries";
 import type { Entry } from "./rates";
@@ -13,6 +13,12 @@ export type Price = Omit<Schemas["PriceRecord"], "priceData" | "source"> & {
 /** The result for each entry of a table, by model name. */
 export type Outcome = Schemas["PriceUpload"];
 
+/** The models that need a price. */
+export const unpriced = queryOptions({
+  queryKey: [...keys.prices, "unpriced"],
+  queryFn: ({ signal }) => call("actions/model-prices/getUnpricedModels", {}, signal),
+});
+
 /** Writes to the price table and reads it again. */
 function useChange<O extends Operation>(operation: O) {
   const cache = useQueryClient();
@@ -24,5 +30,4 @@ function useChange<O extends Operation>(operation: O) {
 
 export const useUpload = () => useChange("actions/model-prices/uploadPriceTable");
 export const useSync = () => useChange("actions/model-prices/syncLiteLLMPrices");
-export const useSave = () => useChange("actions/model-prices/upsertModelPrice");
 export const useDelete = () => useChange("actions/model-prices/deleteModelPrice");

@@ -5,7 +5,7 @@ import { Tag } from "@/ui/status";
 import type { Price } from "./api";
 
 /** An amount with every digit: rates are compared, so nothing is rounded. */
-export function PerUnit({ value }: { value: string | null }) {
+export function PerUnit({ value }: { value: string | number | null }) {
   const format = useFormat();
   if (value === null) return <span className="text-faint">—</span>;
   return <span className="tabular">{exactMoney(Number(value), format)}</span>;

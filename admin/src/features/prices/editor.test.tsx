@@ -16,6 +16,9 @@ const PRICE: Price = {
   modelName: "m",
   priceData: { mode: "chat", input_cost_per_token: 3e-6, supports_vision: true },
   unapplied: [],
+  webSearchUsd: null,
+  fastFactor: null,
+  usFactor: null,
   source: "sync",
   updatedAt: "2026-01-01T00:00:00Z",
 };
@@ -55,7 +58,7 @@ test("a rate that another administrator saved meanwhile stays", async () => {
   });
 });
 
-test("what is no price is refused before it is sent, each fault at its field", async () => {
+test("input that is not a price is refused before it is sent, each fault at its field", async () => {
   const user = userEvent.setup();
   await open(null);
   await user.type(screen.getByLabelText("Model"), "m");

@@ -1,14 +1,16 @@
 /** One model's price: the rates in USD per million tokens. Other fields are not changed. */
 import { ChevronRight } from "lucide-react";
 import { useRef } from "react";
-import { type UseFormRegister, useForm } from "react-hook-form";
+import type { UseFormReturn } from "react-hook-form";
 import { useTranslation } from "react-i18next";
-import { ApiError } from "@/api/client";
+import { ApiError, call } from "@/api/client";
+import { keys } from "@/api/queries";
+import { useEditor } from "@/parts/editor";
+import { NumberField, TextField } from "@/parts/fields";
 import { FormDrawer } from "@/parts/form";
-import { Checkbox, Field, Input, NumberInput, Section } from "@/ui/field";
+import { Checkbox, Section } from "@/ui/field";
 import { useFormat } from "@/ui/format";
-import { useToast } from "@/ui/toast";
-import { type Price, useSave } from "./api";
+import type { Price } from "./api";
 import {
   byName,
   numberOf,
@@ -52,71 +54,63 @@ function valuesOf(price: Price | null, model: string | undefined): Values {
 
 export function PriceEditor({ price, model, taken, onClose }: Props) {
   const { t } = useTranslation();
-  const toast = useToast();
-  const save = useSave();
-  const form = useForm<Values>({ defaultValues: valuesOf(price, model) });
-  const { errors, dirtyFields } = form.formState;
   const saved = useRef<string>(undefined);
+  const editor = useEditor({
+    values: () => valuesOf(price, model),
+    body: (typed) => typed,
+    create: async ({ modelName, rates, force }: Values) => {
+      if (!RATES.some((rate) => rates[rate.name].trim() !== "")) {
+        const params = { field: "rates.input" };
+        throw new ApiError(400, "REQUIRED_FIELD", t("prices.edit.noRate"), params);
+      }
+      const edited = RATES.filter(({ name }) => dirtyFields.rates?.[name]);
+      const typed = Object.fromEntries(edited.map(({ name }) => [name, rates[name]]));
+      // What another administrator saved meanwhile stays, except over edited rates. The OpenAPI
+      // document only says "an object".
+      const entry = withRates(price?.priceData ?? { mode: "chat" }, typed);
+      const priceData = entry as Record<string, never>;
+      const sent = { modelName: modelName.trim(), priceData, force };
+      saved.current = (await call("actions/model-prices/upsertModelPrice", sent)).modelName;
+    },
+    rereads: [keys.prices],
+    saved: () => t("prices.edit.saved", { model: saved.current }),
+  });
+  const { form } = editor;
+  const { errors, dirtyFields } = form.formState;
   const hasLong = price !== null && LONG.some((rate) => rateOf(price.priceData, rate) !== null);
   const longFault = LONG.some((rate) => errors.rates?.[rate.name] !== undefined);
-
-  const submit = async ({ modelName, rates, force }: Values) => {
-    if (!RATES.some((rate) => rates[rate.name].trim() !== "")) {
-      throw new ApiError(400, "REQUIRED_FIELD", t("prices.edit.noRate"), { field: "rates.input" });
-    }
-    // The OpenAPI document only says "an object".
-    const edited = Object.fromEntries(
-      RATES.filter(({ name }) => dirtyFields.rates?.[name]).map(({ name }) => [name, rates[name]]),
-    );
-    // What another administrator saved meanwhile stays, except over edited rates.
-    const priceData = withRates(price?.priceData ?? { mode: "chat" }, edited) as Record<
-      string,
-      never
-    >;
-    const done = await save.mutateAsync({ modelName: modelName.trim(), priceData, force });
-    saved.current = done.modelName;
-    return () => toast.good(t("prices.edit.saved", { model: done.modelName }));
+  const fitsName = (name: string) => {
+    if (name.trim() === "") return t("prices.edit.noName");
+    return price === null && taken.has(name.trim()) ? t("prices.edit.taken") : true;
   };
-  const rateProps = { register: form.register, errors: errors.rates };
   return (
     <FormDrawer
+      {...editor}
       title={
         price === null ? t("prices.edit.new") : t("prices.edit.title", { model: price.modelName })
       }
       description={t("prices.edit.help")}
-      form={form}
-      onSubmit={submit}
       onClose={() => onClose(saved.current)}
       submit={t("ui.save")}
       names={rateAtFault}
     >
-      <Field
+      <TextField
+        form={form}
+        name="modelName"
         label={t("prices.model")}
         help={t("prices.edit.modelHelp")}
-        error={errors.modelName?.message}
-      >
-        {(ids) => (
-          <Input
-            {...ids}
-            className="font-mono read-only:bg-sunken read-only:text-quiet"
-            autoFocus={price === null}
-            spellCheck={false}
-            autoComplete="off"
-            readOnly={price !== null}
-            {...form.register("modelName", {
-              validate: (name) =>
-                name.trim() === ""
-                  ? t("prices.edit.noName")
-                  : price === null && taken.has(name.trim())
-                    ? t("prices.edit.taken")
-                    : true,
-            })}
-          />
-        )}
-      </Field>
+        validate={fitsName}
+        mono
+        control={{
+          autoFocus: price === null,
+          spellCheck: false,
+          readOnly: price !== null,
+          className: "read-only:bg-sunken read-only:text-quiet",
+        }}
+      />
       <Section title={t("prices.edit.usual")}>
         {USUAL.map((name) => (
-          <RateField key={name} rate={byName(name)} {...rateProps} />
+          <RateField key={name} rate={byName(name)} form={form} />
         ))}
       </Section>
       <details open={hasLong || longFault || undefined} className="group border-t border-line pt-4">
@@ -129,7 +123,7 @@ export function PriceEditor({ price, model, taken, onClose }: Props) {
         </summary>
         <div className="mt-3 grid grid-cols-1 gap-4 sm:grid-cols-2">
           {LONG.map((rate) => (
-            <RateField key={rate.name} rate={rate} {...rateProps} />
+            <RateField key={rate.name} rate={rate} form={form} />
           ))}
         </div>
       </details>
@@ -142,39 +136,25 @@ export function PriceEditor({ price, model, taken, onClose }: Props) {
   );
 }
 
-function RateField({
-  rate,
-  register,
-  errors,
-}: {
-  rate: Rate;
-  register: UseFormRegister<Values>;
-  errors?: Partial<Record<RateName, { message?: string }>>;
-}) {
+function RateField({ rate, form }: { rate: Rate; form: UseFormReturn<Values> }) {
   const { t } = useTranslation();
   const { currency } = useFormat();
+  const isRate = (typed: string) => {
+    if (typed.trim() === "") return true;
+    const value = numberOf(typed, rate);
+    if (value === undefined) return t("prices.edit.noNumber");
+    return value < 0 ? t("prices.edit.negative") : true;
+  };
   return (
-    <Field
+    <NumberField
+      form={form}
+      name={`rates.${rate.name}`}
       label={t(`prices.rates.${rate.name}`)}
       unit={t(`prices.per.${rate.per}`, { currency })}
       help={t(`prices.rateHelp.${rate.name}`)}
-      error={errors?.[rate.name]?.message}
-    >
-      {(ids) => (
-        <NumberInput
-          {...ids}
-          className="!pr-28"
-          {...register(`rates.${rate.name}`, {
-            validate: (typed) => {
-              if (typed.trim() === "") return true;
-              const value = numberOf(typed, rate);
-              if (value === undefined) return t("prices.edit.noNumber");
-              return value < 0 ? t("prices.edit.negative") : true;
-            },
-          })}
-        />
-      )}
-    </Field>
+      validate={isRate}
+      control={{ className: "!pr-28" }}
+    />
   );
 }
 

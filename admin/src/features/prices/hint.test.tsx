@@ -8,6 +8,9 @@ const price = (modelName: string, unapplied: string[]): Price => ({
   modelName,
   priceData: { input_cost_per_token: 3e-6 },
   unapplied,
+  webSearchUsd: null,
+  fastFactor: null,
+  usFactor: null,
   source: "sync",
   updatedAt: "2026-01-01T00:00:00Z",
 });

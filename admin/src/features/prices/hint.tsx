@@ -1,69 +1,28 @@
 /** Hints above the table: models without a price, with a button that adds it, and unused prices. */
-import { useQueries, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
 import { useTranslation } from "react-i18next";
-import { call } from "@/api/client";
-import * as queries from "@/api/queries";
 import { Button } from "@/ui/button";
 import { count, useFormat } from "@/ui/format";
 import { Notice } from "@/ui/status";
-import type { Price } from "./api";
-import { hasMoneyLimit, modelsByField, offeredUnpriced, usedWithoutEntry } from "./unpriced";
+import { type Price, unpriced } from "./api";
+import { modelsByField } from "./unapplied";
 
-/** The largest number of models that are looked up and shown. */
-const ASKED = 20;
 const SHOWN = 6;
 
-/** Models whose requests have no cost, with their number; then offered models without requests. */
-function useUnpriced(priced: ReadonlySet<string>): { model: string; requests: number }[] {
-  const { data: providers = [] } = useQuery(queries.providers);
-  const { data: used = [] } = useQuery({
-    queryKey: ["prices", "used"],
-    queryFn: ({ signal }) => call("actions/usage-logs/getModelList", {}, signal),
-  });
-  const candidates = usedWithoutEntry(priced, used).slice(0, ASKED);
-  const counted = useQueries({
-    queries: candidates.map((model) => ({
-      queryKey: ["prices", "used", model],
-      queryFn: ({ signal }: { signal: AbortSignal }) =>
-        call("actions/usage-logs/getUsageLogs", { model, pageSize: 1 }, signal),
-    })),
-  });
-  const without = candidates
-    .map((model, index) => ({ model, requests: counted[index]?.data?.summary.unpriced ?? 0 }))
-    .filter(({ requests }) => requests > 0)
-    .sort((a, b) => b.requests - a.requests);
-  const named = new Set(without.map(({ model }) => model));
-  const offered = offeredUnpriced(priced, providers).filter((model) => !named.has(model));
-  return [...without, ...offered.map((model) => ({ model, requests: 0 }))];
-}
-
-export function UnpricedHint({
-  priced,
-  onAdd,
-}: {
-  priced: ReadonlySet<string>;
-  onAdd: (model: string) => void;
-}) {
+export function UnpricedHint({ onAdd }: { onAdd: (model: string) => void }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const models = useUnpriced(priced);
-  const { data: users = [] } = useQuery(queries.users);
-  const { data: settings } = useQuery({
-    queryKey: ["settings", "system"],
-    queryFn: ({ signal }) => call("actions/system-config/fetchSystemSettings", {}, signal),
-  });
-  const used = models.some(({ requests }) => requests > 0);
-  const dodges = settings?.unpricedModels === "serve" && used && users.some(hasMoneyLimit);
+  const { models, passLimits } = useQuery(unpriced).data ?? { models: [] };
   if (models.length === 0) return null;
   const more = models.length - SHOWN;
   return (
     <div className="mb-3">
       <Notice tone="warn" title={t("prices.unpriced.title", { count: models.length })}>
         <p className="max-sm:hidden">{t("prices.unpriced.help")}</p>
-        {dodges && <p className="mt-1">{t("prices.unpriced.refuse")}</p>}
+        {passLimits && <p className="mt-1">{t("prices.unpriced.refuse")}</p>}
         <ul className="mt-2 flex flex-wrap gap-1.5">
-          {models.slice(0, SHOWN).map(({ model, requests }) => (
+          {models.slice(0, SHOWN).map(({ modelName: model, requests }) => (
             <li key={model} className="max-w-full min-w-0">
               <Button
                 size="sm"

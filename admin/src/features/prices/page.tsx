@@ -8,13 +8,11 @@ import * as queries from "@/api/queries";
 import { usePricesLooked } from "@/parts/first-steps";
 import { usePanelHistory } from "@/parts/panel-history";
 import { Button } from "@/ui/button";
-import { Empty, Failed } from "@/ui/empty";
-import { Select } from "@/ui/field";
-import { Filters } from "@/ui/filters";
+import { Empty } from "@/ui/empty";
+import { choiceFilter, Filters } from "@/ui/filters";
 import { count, useFormat } from "@/ui/format";
+import { List } from "@/ui/list";
 import { Page } from "@/ui/page";
-import { SearchBox } from "@/ui/search";
-import { DataTable } from "@/ui/table";
 import type { Price } from "./api";
 import { useColumns } from "./columns";
 import { DailySync } from "./daily";
@@ -28,13 +26,13 @@ const SOURCES = ["manual", "sync", "seed"] as const;
 
 export function PricesPage() {
   const { t } = useTranslation();
-  const format = useFormat();
   const search = useSearch({ from: "/shell/prices" });
   const navigate = useNavigate({ from: "/prices" });
   const panel = usePanelHistory(search.model !== undefined);
   const set = (change: Partial<typeof search>, how: object = { replace: true }) =>
     void navigate({ search: (old) => ({ ...old, ...change }), ...how });
-  const { data, error, isPending, refetch } = useQuery(queries.prices);
+  const asked = useQuery(queries.prices);
+  const { data } = asked;
   usePricesLooked(data !== undefined && data.length > 0);
   const prices = data as Price[] | undefined;
   const [dialog, setDialog] = useState<"upload" | "sync" | "edit">();
@@ -50,6 +48,14 @@ export function PricesPage() {
   }, [prices, words, search.source]);
   const priced = useMemo(() => new Set(prices?.map((price) => price.modelName)), [prices]);
   const open = prices?.find((price) => price.modelName === search.model);
+  const bySource = choiceFilter({
+    id: "source",
+    label: t("prices.source"),
+    value: search.source,
+    choices: SOURCES.map((value) => ({ value, label: t(`prices.sources.${value}`) })),
+    any: t("prices.anySource"),
+    onChange: (source) => set({ source }),
+  });
   const filtered = search.q !== undefined || search.source !== undefined;
 
   return (
@@ -81,109 +87,37 @@ export function PricesPage() {
         </>
       }
     >
-      {error && data === undefined ? (
-        <Failed error={error} retry={() => void refetch()} />
-      ) : (
-        <>
-          {prices !== undefined && (
-            <UnpricedHint priced={priced} onAdd={(model) => set({ add: model })} />
-          )}
-          {prices !== undefined && <UnappliedHint prices={prices} />}
-          <DailySync />
-          <DataTable
-            id="prices"
-            label={t("nav.prices")}
-            full
-            loading={isPending}
-            rows={rows}
-            rowId={(price) => price.modelName}
-            columns={columns}
-            sort={[{ id: "model", desc: false }]}
-            onOpen={(price) => set({ model: price.modelName }, panel.opening())}
-            openId={search.model ?? null}
-            toolbar={
-              <>
-                <SearchBox
-                  label={t("prices.search")}
-                  value={search.q ?? ""}
-                  onChange={(q) => set({ q: q || undefined })}
-                />
-                <Filters
-                  filters={[
-                    {
-                      id: "source",
-                      label: t("prices.source"),
-                      shown: search.source && t(`prices.sources.${search.source}`),
-                      clear: () => set({ source: undefined }),
-                      edit: (done) => (
-                        <Select
-                          aria-label={t("prices.source")}
-                          value={search.source ?? ""}
-                          choices={[
-                            { value: "", label: t("prices.anySource") },
-                            ...SOURCES.map((value) => ({
-                              value,
-                              label: t(`prices.sources.${value}`),
-                            })),
-                          ]}
-                          onChange={(event) => {
-                            set({
-                              source: SOURCES.find((source) => source === event.target.value),
-                            });
-                            done();
-                          }}
-                        />
-                      ),
-                    },
-                  ]}
-                />
-                {prices !== undefined && (
-                  <span className="text-xs text-faint">
-                    {rows.length === prices.length
-                      ? t("prices.all", {
-                          count: prices.length,
-                          number: count(prices.length, format),
-                        })
-                      : t("prices.count", {
-                          shown: count(rows.length, format),
-                          all: count(prices.length, format),
-                        })}
-                  </span>
-                )}
-              </>
-            }
-            empty={
-              filtered ? (
-                <Empty
-                  title={t("prices.none.filtered")}
-                  action={
-                    <Button onClick={() => set({ q: undefined, source: undefined })}>
-                      {t("prices.none.clear")}
-                    </Button>
-                  }
-                />
-              ) : (
-                <Empty
-                  icon={<Tags className="size-6" aria-hidden />}
-                  title={t("prices.none.title")}
-                  action={
-                    <>
-                      <Button variant="primary" onClick={() => setDialog("sync")}>
-                        {t("prices.sync.action")}
-                      </Button>
-                      <Button onClick={() => setDialog("upload")}>
-                        {t("prices.upload.action")}
-                      </Button>
-                    </>
-                  }
-                >
-                  {t("prices.none.help")}
-                </Empty>
-              )
-            }
-          />
-        </>
-      )}
+      {prices !== undefined && <UnpricedHint onAdd={(model) => set({ add: model })} />}
+      {prices !== undefined && <UnappliedHint prices={prices} />}
+      <DailySync />
+      <List
+        asked={asked}
+        id="prices"
+        label={t("nav.prices")}
+        rows={rows}
+        rowId={(price) => price.modelName}
+        columns={columns}
+        sort={[{ id: "model", desc: false }]}
+        onOpen={(price) => set({ model: price.modelName }, panel.opening())}
+        openId={search.model ?? null}
+        search={{ label: t("prices.search"), value: search.q, onChange: (q) => set({ q }) }}
+        toolbar={
+          <>
+            <Filters filters={[bySource]} />
+            {prices !== undefined && <Counted shown={rows.length} all={prices.length} />}
+          </>
+        }
+        none={
+          filtered
+            ? {
+                title: t("prices.none.filtered"),
+                action: t("prices.none.clear"),
+                clear: () => set({ q: undefined, source: undefined }),
+              }
+            : undefined
+        }
+        first={<First onSync={() => setDialog("sync")} onUpload={() => setDialog("upload")} />}
+      />
       {open && (
         <PricePanel
           key={open.modelName}
@@ -207,5 +141,39 @@ export function PricesPage() {
       {dialog === "upload" && <UploadDialog onClose={() => setDialog(undefined)} />}
       {dialog === "sync" && <SyncDialog onClose={() => setDialog(undefined)} />}
     </Page>
+  );
+}
+
+/** The number of models, and of those that fit the filters. */
+function Counted({ shown, all }: { shown: number; all: number }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const number = count(all, format);
+  return (
+    <span className="text-xs text-faint">
+      {shown === all
+        ? t("prices.all", { count: all, number })
+        : t("prices.count", { shown: count(shown, format), all: number })}
+    </span>
+  );
+}
+
+function First({ onSync, onUpload }: { onSync: () => void; onUpload: () => void }) {
+  const { t } = useTranslation();
+  return (
+    <Empty
+      icon={<Tags className="size-6" aria-hidden />}
+      title={t("prices.none.title")}
+      action={
+        <>
+          <Button variant="primary" onClick={onSync}>
+            {t("prices.sync.action")}
+          </Button>
+          <Button onClick={onUpload}>{t("prices.upload.action")}</Button>
+        </>
+      }
+    >
+      {t("prices.none.help")}
+    </Empty>
   );
 }

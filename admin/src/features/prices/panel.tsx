@@ -1,18 +1,17 @@
 /** One complete price: every rate, its source, and the entry's other fields. */
-import { Pencil, Trash2 } from "lucide-react";
+import { Pencil } from "lucide-react";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
+import { DeleteButton } from "@/parts/delete";
 import { Button } from "@/ui/button";
 import { Code, Id } from "@/ui/code";
-import { useConfirm } from "@/ui/confirm";
 import { Panel } from "@/ui/dialog";
 import { Facts } from "@/ui/page";
 import { Notice } from "@/ui/status";
 import { Time } from "@/ui/text";
-import { useToast } from "@/ui/toast";
 import { type Price, useDelete } from "./api";
 import { PerUnit, Source } from "./cells";
-import { factors, RATES, rateOf, SPECIAL, searchFee, tierRates } from "./rates";
+import { RATES, rateOf, SPECIAL, tierRates } from "./rates";
 
 export function PricePanel({
   price,
@@ -24,33 +23,8 @@ export function PricePanel({
   onEdit: () => void;
 }) {
   const { t } = useTranslation();
-  const confirm = useConfirm();
-  const toast = useToast();
   const remove = useDelete();
-  const ask = async () => {
-    const yes = await confirm({
-      title: t("prices.delete.title", { model: price.modelName }),
-      body: t("prices.delete.body"),
-      action: t("prices.delete.action"),
-    });
-    if (!yes) return;
-    remove.mutate(
-      { modelName: price.modelName },
-      {
-        onSuccess: () => {
-          onClose();
-          toast.good(t("prices.delete.done", { model: price.modelName }));
-        },
-        onError: (error) => toast.bad(error.message || t("ui.noConnection")),
-      },
-    );
-  };
-  const rates = RATES.flatMap((rate) => {
-    const value = rateOf(price.priceData, rate);
-    return value === null ? [] : [{ rate, value }];
-  });
   const tiers = tierRates(price.priceData, price.unapplied);
-  const fee = searchFee(price.priceData);
   const known = new Set<string>([
     ...RATES.map((rate) => rate.field),
     ...SPECIAL,
@@ -67,15 +41,16 @@ export function PricePanel({
       width="sm:max-w-lg"
       footer={
         <>
-          <Button
-            variant="ghost"
-            className="mr-auto !text-bad"
-            icon={<Trash2 className="size-4" aria-hidden />}
-            busy={remove.isPending}
-            onClick={() => void ask()}
-          >
-            {t("ui.delete")}
-          </Button>
+          <DeleteButton
+            question={{
+              title: t("prices.delete.title", { model: price.modelName }),
+              body: t("prices.delete.body"),
+              action: t("prices.delete.action"),
+            }}
+            remove={() => remove.mutateAsync({ modelName: price.modelName })}
+            done={t("prices.delete.done", { model: price.modelName })}
+            onDone={onClose}
+          />
           <Button
             variant="primary"
             icon={<Pencil className="size-4" aria-hidden />}
@@ -93,39 +68,17 @@ export function PricePanel({
             [t("prices.updated"), <Time key="updated" at={price.updatedAt} />],
           ]}
         />
-        <div>
-          <h3 className="mb-2">{t("prices.panel.rates")}</h3>
-          <dl className="divide-y divide-line rounded-lg border border-line text-sm">
-            {rates.map(({ rate, value }) => (
-              <Line key={rate.name} name={t(`prices.rates.${rate.name}`)}>
-                <PerUnit value={value} />{" "}
-                <span className="text-xs text-faint">{t(`prices.each.${rate.per}`)}</span>
-              </Line>
-            ))}
-            {fee !== null && (
-              <Line name={t("logs.costs.kinds.web_search")}>
-                <PerUnit value={fee} />{" "}
-                <span className="text-xs text-faint">{t("prices.each.search")}</span>
-              </Line>
-            )}
-            {factors(price.priceData).map(({ name, value }) => (
-              <Line key={name} name={t(`prices.factors.${name}`)}>
-                <span className="tabular">× {value}</span>
-              </Line>
-            ))}
-          </dl>
-          <p className="mt-1.5 text-xs text-faint">{t("prices.panel.fallback")}</p>
-        </div>
+        <Rates price={price} />
         {tiers.length > 0 && (
           <div>
             <h3 className="mb-2">{t("prices.panel.tiers")}</h3>
             <dl className="divide-y divide-line rounded-lg border border-line text-xs">
-              {tiers.map(({ field, value }) => (
+              {tiers.map(({ field, value, perMillion }) => (
                 <div key={field} className="flex items-baseline justify-between gap-4 px-3 py-1.5">
                   <dt className="min-w-0 font-mono break-words text-quiet">{field}</dt>
                   <dd className="shrink-0 text-right">
-                    <PerUnit value={value} />{" "}
-                    <span className="text-faint">{t("prices.each.million")}</span>
+                    <PerUnit value={value} />
+                    {perMillion && <span className="text-faint"> {t("prices.each.million")}</span>}
                   </dd>
                 </div>
               ))}
@@ -150,6 +103,42 @@ export function PricePanel({
         )}
       </div>
     </Panel>
+  );
+}
+
+/** The rates that have a name, the fee of a web search, and the factors. */
+function Rates({ price }: { price: Price }) {
+  const { t } = useTranslation();
+  const factors = { fast: price.fastFactor, us: price.usFactor };
+  return (
+    <div>
+      <h3 className="mb-2">{t("prices.panel.rates")}</h3>
+      <dl className="divide-y divide-line rounded-lg border border-line text-sm">
+        {RATES.map((rate) => ({ rate, value: rateOf(price.priceData, rate) }))
+          .filter(({ value }) => value !== null)
+          .map(({ rate, value }) => (
+            <Line key={rate.name} name={t(`prices.rates.${rate.name}`)}>
+              <PerUnit value={value} />{" "}
+              <span className="text-xs text-faint">{t(`prices.each.${rate.per}`)}</span>
+            </Line>
+          ))}
+        {price.webSearchUsd !== null && (
+          <Line name={t("logs.costs.kinds.web_search")}>
+            <PerUnit value={price.webSearchUsd} />{" "}
+            <span className="text-xs text-faint">{t("prices.each.search")}</span>
+          </Line>
+        )}
+        {(["fast", "us"] as const).map(
+          (name) =>
+            factors[name] !== null && (
+              <Line key={name} name={t(`prices.factors.${name}`)}>
+                <span className="tabular">× {factors[name]}</span>
+              </Line>
+            ),
+        )}
+      </dl>
+      <p className="mt-1.5 text-xs text-faint">{t("prices.panel.fallback")}</p>
+    </div>
   );
 }
 

@@ -1,12 +1,10 @@
 import { expect, test } from "vitest";
 import {
   byName,
-  factors,
   numberOf,
   RATES,
   type RateName,
   rateOf,
-  searchFee,
   shift,
   tierRates,
   withRates,
@@ -79,34 +77,13 @@ test("rates of tiers and thresholds are shown per million, except those not appl
     input_cost_per_token_flex: 5e-7,
     input_cost_per_token_above_272k_tokens: "0.000002",
     output_cost_per_second: 0.1,
+    code_interpreter_cost_per_session: 0.03,
     search_context_cost_per_query: { search_context_size_medium: 0.01 },
   };
   expect(tierRates(entry, ["output_cost_per_second"])).toEqual([
-    { field: "input_cost_per_token_flex", value: "0.5" },
-    { field: "input_cost_per_token_above_272k_tokens", value: "2" },
+    { field: "input_cost_per_token_flex", value: "0.5", perMillion: true },
+    { field: "input_cost_per_token_above_272k_tokens", value: "2", perMillion: true },
+    { field: "code_interpreter_cost_per_session", value: "0.03", perMillion: false },
   ]);
-});
-
-test("a web search costs the medium size, else the dearest, and is no rate per million", () => {
-  const fee = (search_context_cost_per_query: unknown) =>
-    searchFee({ search_context_cost_per_query });
-  const size = (low: unknown, medium: unknown, high: unknown) => ({
-    search_context_size_low: low,
-    search_context_size_medium: medium,
-    search_context_size_high: high,
-  });
-  expect(fee(size(0.03, 0.035, 0.05))).toBe("0.035");
-  expect(fee(size(0.03, null, 0.05))).toBe("0.05");
-  expect(fee(0.01)).toBe("0.01");
-  expect([fee(undefined), fee(null), fee({})]).toEqual([null, null, null]);
   expect(tierRates({ search_context_cost_per_query: 0.01 }, [])).toEqual([]);
-});
-
-test("the factors of fast mode and of inference in the US are shown", () => {
-  const of = (provider_specific_entry: unknown) => factors({ provider_specific_entry });
-  expect(of({ us: 1.1, fast: 6, other: 2 })).toEqual([
-    { name: "fast", value: "6" },
-    { name: "us", value: "1.1" },
-  ]);
-  expect([of({ fast: 0 }), of(undefined)]).toEqual([[], []]);
 });

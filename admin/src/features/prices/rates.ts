@@ -97,42 +97,20 @@ export function withRates(entry: Entry, typed: Partial<Record<RateName, string>>
 
 export const byName = (name: RateName): Rate => RATES.find((rate) => rate.name === name) as Rate;
 
-const SEARCH = "search_context_cost_per_query";
-const FACTORS = "provider_specific_entry";
+/** Fields that are charged by, but do not hold a single rate. */
+export const SPECIAL: readonly string[] = [
+  "search_context_cost_per_query",
+  "provider_specific_entry",
+];
 
-/** Fields that are charged by, and that are no plain rates. */
-export const SPECIAL: readonly string[] = [SEARCH, FACTORS];
-
-const isNumber = (value: unknown): value is number | string =>
-  (typeof value === "number" || typeof value === "string") && shift(String(value), 0) !== null;
-
-/** What a web search costs, as the gateway charges it: the medium size, else the dearest. */
-export function searchFee({ [SEARCH]: fee }: Entry): string | null {
-  if (isNumber(fee)) return shift(String(fee), 0);
-  if (typeof fee !== "object" || fee === null) return null;
-  const sizes = fee as Entry;
-  const medium = sizes.search_context_size_medium;
-  if (isNumber(medium)) return shift(String(medium), 0);
-  const all = Object.values(sizes).filter(isNumber);
-  const dearest = all.sort((a, b) => Number(a) - Number(b)).at(-1);
-  return dearest === undefined ? null : shift(String(dearest), 0);
-}
-
-/** By what the standard rates are multiplied in a model's fast mode, and for inference in the US. */
-export function factors({ [FACTORS]: entry }: Entry): { name: "fast" | "us"; value: string }[] {
-  if (typeof entry !== "object" || entry === null) return [];
-  return (["fast", "us"] as const).flatMap((name) => {
-    const value = (entry as Entry)[name];
-    const text = isNumber(value) ? shift(String(value), 0) : null;
-    return text === null || text === "0" ? [] : [{ name, value: text }];
-  });
-}
-
-/** Rates without a field here: of service tiers and other thresholds, per million tokens. */
+/**
+ * Rates without a field here: of service tiers and other thresholds, per million tokens; fees as
+ * they are in the entry, whose field names say per what.
+ */
 export function tierRates(
   entry: Entry,
   unapplied: readonly string[],
-): { field: string; value: string }[] {
+): { field: string; value: string; perMillion: boolean }[] {
   const known = new Set<string>([...RATES.map((rate) => rate.field), ...SPECIAL, ...unapplied]);
   return Object.keys(entry).flatMap((field) => {
     const value = entry[field];
@@ -142,7 +120,8 @@ export function tierRates(
       (typeof value !== "number" && typeof value !== "string")
     )
       return [];
-    const rate = shift(String(value), MILLION);
-    return rate === null ? [] : [{ field, value: rate }];
+    const perMillion = /_token(_|$)/.test(field);
+    const rate = shift(String(value), perMillion ? MILLION : 0);
+    return rate === null ? [] : [{ field, value: rate, perMillion }];
   });
 }

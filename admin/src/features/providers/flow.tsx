@@ -99,7 +99,7 @@ export function Flow({ providers, health }: Props) {
           </li>
         ))}
       </ol>
-      {!reached && <p className="text-sm text-bad">{t("providers.flow.nobody")}</p>}
+      {!reached && <p className="text-sm text-bad">{t("providers.flow.noneAvailable")}</p>}
       <p className="max-w-3xl text-xs text-faint">{t("providers.flow.notes")}</p>
     </div>
   );

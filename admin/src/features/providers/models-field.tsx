@@ -1,7 +1,7 @@
 /** The models that a provider serves: typed, or taken from the provider's own list. */
 import { useMutation } from "@tanstack/react-query";
 import { ListPlus } from "lucide-react";
-import { type Control, useController, useWatch } from "react-hook-form";
+import { type UseFormReturn, useController } from "react-hook-form";
 import { useTranslation } from "react-i18next";
 import { ListField } from "@/parts/list-field";
 import { Button } from "@/ui/button";
@@ -11,16 +11,16 @@ import { useTestWords } from "./test-result";
 import type { Values } from "./values";
 
 interface Props {
-  control: Control<Values>;
+  form: UseFormReturn<Values>;
   /** The form's values, which identify the provider to query. */
   asked: () => Asked;
   onFault: (error: unknown) => void;
 }
 
-export function ModelsField({ control, asked, onFault }: Props) {
+export function ModelsField({ form, asked, onFault }: Props) {
   const { t } = useTranslation();
-  const models = useWatch({ control, name: "allowed_models" });
-  const { field } = useController({ control, name: "allowed_models" });
+  const { field } = useController({ control: form.control, name: "allowed_models" });
+  const models = field.value;
   const listing = useMutation({
     mutationFn: () => testProvider({ ...asked(), listOnly: true }),
     onSuccess: ({ models: listed }) => listed.length > 0 && field.onChange(listed),
@@ -31,7 +31,7 @@ export function ModelsField({ control, asked, onFault }: Props) {
   return (
     <div className="space-y-2 sm:col-span-2">
       <ListField
-        control={control}
+        form={form}
         name="allowed_models"
         label={t("providers.fields.allowed_models")}
         help={t("providers.help.allowed_models")}

@@ -1,22 +1,14 @@
 /** One provider: its circuit with a reset, a test, and the use of its limits. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import {
-  CirclePause,
-  CirclePlay,
-  Copy,
-  MoreHorizontal,
-  Pencil,
-  RotateCcw,
-  Trash2,
-} from "lucide-react";
+import { CirclePlay, Copy, Pencil, RotateCcw } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import { call } from "@/api/client";
 import * as queries from "@/api/queries";
 import { LimitUse } from "@/parts/limits";
+import { ICON, RecordMenu } from "@/parts/record-menu";
 import { Button, IconButton } from "@/ui/button";
 import { useConfirm } from "@/ui/confirm";
 import { Panel } from "@/ui/dialog";
-import { Menu } from "@/ui/menu";
 import { Facts } from "@/ui/page";
 import { Tag } from "@/ui/status";
 import { useToast } from "@/ui/toast";
@@ -42,7 +34,7 @@ export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Pro
   const change = useMutation({
     mutationFn: (work: () => Promise<unknown>) => work(),
     onSuccess: () => toast.good(t("ui.saved")),
-    onError: (error) => toast.bad(error.message || t("ui.noConnection")),
+    onError: toast.failed,
     onSettled: () =>
       Promise.all(
         [queries.keys.providers, queries.keys.health].map((queryKey) =>
@@ -75,7 +67,6 @@ export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Pro
       onSuccess: onClose,
     });
   };
-  const icon = "size-4 text-faint";
   const troubled =
     health !== undefined &&
     (health.state === "OPEN" ||
@@ -96,37 +87,19 @@ export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Pro
             icon={<Pencil className="size-4" aria-hidden />}
             onClick={onEdit}
           />
-          <Menu
-            trigger={
-              <IconButton
-                size="sm"
-                label={t("ui.more")}
-                icon={<MoreHorizontal className="size-4" aria-hidden />}
-              />
-            }
-            actions={[
-              {
-                label: provider.isEnabled ? t("providers.disable") : t("providers.enable"),
-                icon: provider.isEnabled ? (
-                  <CirclePause className={icon} aria-hidden />
-                ) : (
-                  <CirclePlay className={icon} aria-hidden />
-                ),
-                onSelect: () => void toggle(),
-              },
+          <RecordMenu
+            label={t("ui.more")}
+            isEnabled={provider.isEnabled}
+            onToggle={() => void toggle()}
+            after={[
               {
                 label: t("providers.copy"),
-                icon: <Copy className={icon} aria-hidden />,
+                icon: <Copy className={ICON} aria-hidden />,
                 onSelect: onCopy,
               },
-              "line",
-              {
-                label: t("providers.remove"),
-                icon: <Trash2 className="size-4" aria-hidden />,
-                danger: true,
-                onSelect: () => void remove(),
-              },
             ]}
+            removal={t("providers.remove")}
+            onRemove={() => void remove()}
           />
         </>
       }
@@ -162,41 +135,7 @@ export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Pro
           </div>
           <ProviderState provider={provider} health={health} />
           <Trial asked={() => ({ providerId: provider.id })} />
-          <Facts
-            facts={[
-              [
-                t("providers.fields.provider_type"),
-                t(`providers.types.${provider.providerType as "native"}`),
-              ],
-              [
-                t("providers.fields.url"),
-                <span key="url" className="font-mono text-xs">
-                  {provider.url}
-                </span>,
-              ],
-              [
-                t("providers.fields.key"),
-                <span key="key" className="font-mono text-xs">
-                  {provider.key}
-                </span>,
-              ],
-              [
-                t("providers.fields.allowed_models"),
-                provider.allowedModels.length === 0 ? (
-                  t("providers.everyModel")
-                ) : (
-                  <span key="models" className="flex flex-wrap gap-1">
-                    {provider.allowedModels.map((model) => (
-                      <Tag key={model} whole>
-                        {model}
-                      </Tag>
-                    ))}
-                  </span>
-                ),
-              ],
-              [t("providers.fields.cost_multiplier"), `× ${provider.costMultiplier}`],
-            ]}
-          />
+          <ProviderFacts provider={provider} />
         </section>
         <section>
           <h3 className="mb-2">{t("providers.used")}</h3>
@@ -204,5 +143,47 @@ export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Pro
         </section>
       </div>
     </Panel>
+  );
+}
+
+function ProviderFacts({ provider }: { provider: Provider }) {
+  const { t } = useTranslation();
+  const models = provider.allowedModels.map((model) => (
+    <Tag key={model} whole>
+      {model}
+    </Tag>
+  ));
+  return (
+    <Facts
+      facts={[
+        [
+          t("providers.fields.provider_type"),
+          t(`providers.types.${provider.providerType as "native"}`),
+        ],
+        [
+          t("providers.fields.url"),
+          <span key="url" className="font-mono text-xs">
+            {provider.url}
+          </span>,
+        ],
+        [
+          t("providers.fields.key"),
+          <span key="key" className="font-mono text-xs">
+            {provider.key}
+          </span>,
+        ],
+        [
+          t("providers.fields.allowed_models"),
+          models.length === 0 ? (
+            t("providers.everyModel")
+          ) : (
+            <span key="models" className="flex flex-wrap gap-1">
+              {models}
+            </span>
+          ),
+        ],
+        [t("providers.fields.cost_multiplier"), `× ${provider.costMultiplier}`],
+      ]}
+    />
   );
 }

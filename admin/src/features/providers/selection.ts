@@ -3,6 +3,7 @@
  * and their order are those of the gateway (docs/providers.md). Pure; it is only for display.
  */
 import type { Schemas } from "@/api/client";
+import { words } from "@/parts/values";
 
 export type Provider = Schemas["ProviderRecord"];
 export type Health = Schemas["ProviderHealth"];
@@ -26,11 +27,9 @@ export interface Tier {
   first: boolean;
 }
 
-const words = (text: string | null | undefined) => {
-  const list = (text ?? "")
-    .split(",")
-    .map((word) => word.trim())
-    .filter(Boolean);
+/** A record without groups is in the default one. */
+const groupsOf = (text: string | null | undefined) => {
+  const list = words(text);
   return list.length > 0 ? list : ["default"];
 };
 
@@ -51,7 +50,7 @@ function reason(
   spent: boolean,
   now: number,
 ): Out | undefined {
-  const tags = words(provider.groupTag);
+  const tags = groupsOf(provider.groupTag);
   if (!groups.includes("*") && !groups.some((group) => tags.includes(group))) return "group";
   if (!provider.isEnabled) return "disabled";
   if (!supports(provider, model)) return "model";
@@ -86,7 +85,7 @@ export function selection(
   now: number,
   spent: (provider: Provider) => boolean = () => false,
 ): Tier[] {
-  const groups = words(asked.group);
+  const groups = groupsOf(asked.group);
   const tiers = new Map<number, Choice[]>();
   for (const provider of providers) {
     const out = reason(

@@ -33,6 +33,6 @@ test.each([
   ["a = b\nhalf =", 2],
   ["= other", 1],
   ["a = b\n\na -> b", 3],
-])("the first line of %j that is no redirect is named", (lines, bad) => {
+])("the first line of %j that is not a redirect is named", (lines, bad) => {
   expect(badRedirect(lines)).toBe(bad);
 });

@@ -1,6 +1,7 @@
 /** A provider as form values: text, with durations in readable units. Pure. */
 import type { BodyOf } from "@/api/client";
 import type { Feature } from "@/parts/feature-fields";
+import { boundOf, orNull, textOf, words } from "@/parts/values";
 import type { Provider } from "./selection";
 
 export const TYPES = ["native", "native-auth", "responses", "chat-compatible", "alt-cli"] as const;
@@ -54,9 +55,6 @@ export interface Values extends Record<(typeof MONEY)[number] | (typeof TIMEOUTS
   note: string;
 }
 
-const text = (value: number | string | null | undefined) =>
-  value === null || value === undefined ? "" : String(value);
-const bound = (value: number | undefined) => (value ? String(value) : "");
 /** Milliseconds as seconds; a value that is not a whole second keeps its fraction. */
 const seconds = (ms: number | null | undefined) =>
   ms === null || ms === undefined ? "" : String(ms / 1000);
@@ -69,31 +67,28 @@ export function values(provider: Provider | undefined): Values {
     key: "",
     provider_type: p?.providerType ?? "native",
     is_enabled: p?.isEnabled ?? true,
-    weight: text(p?.weight ?? 1),
-    priority: text(p?.priority ?? 0),
-    cost_multiplier: text(p?.costMultiplier ?? 1),
-    group_tag: (p?.groupTag ?? "")
-      .split(",")
-      .map((word) => word.trim())
-      .filter(Boolean),
+    weight: textOf(p?.weight ?? 1),
+    priority: textOf(p?.priority ?? 0),
+    cost_multiplier: textOf(p?.costMultiplier ?? 1),
+    group_tag: words(p?.groupTag),
     allowed_models: p?.allowedModels ?? [],
     allowed_features: p?.allowedFeatures ?? [],
     denied_features: p?.deniedFeatures ?? [],
     model_redirects: Object.entries(p?.modelRedirects ?? {})
       .map(([from, to]) => `${from} = ${to}`)
       .join("\n"),
-    limit_5h_usd: text(p?.limit5hUsd),
-    limit_daily_usd: text(p?.limitDailyUsd),
-    limit_weekly_usd: text(p?.limitWeeklyUsd),
-    limit_monthly_usd: text(p?.limitMonthlyUsd),
-    limit_total_usd: text(p?.limitTotalUsd),
+    limit_5h_usd: textOf(p?.limit5hUsd),
+    limit_daily_usd: textOf(p?.limitDailyUsd),
+    limit_weekly_usd: textOf(p?.limitWeeklyUsd),
+    limit_monthly_usd: textOf(p?.limitMonthlyUsd),
+    limit_total_usd: textOf(p?.limitTotalUsd),
     daily_reset_mode: p?.dailyResetMode ?? "fixed",
     daily_reset_time: p?.dailyResetTime ?? "00:00",
-    limit_concurrent_sessions: bound(p?.limitConcurrentSessions),
-    max_retry_attempts: text(p?.maxRetryAttempts ?? 2),
-    circuit_breaker_failure_threshold: text(p?.circuitBreakerFailureThreshold ?? 5),
+    limit_concurrent_sessions: boundOf(p?.limitConcurrentSessions),
+    max_retry_attempts: textOf(p?.maxRetryAttempts ?? 2),
+    circuit_breaker_failure_threshold: textOf(p?.circuitBreakerFailureThreshold ?? 5),
     circuit_breaker_open_duration: String((p?.circuitBreakerOpenDuration ?? 1_800_000) / 60_000),
-    circuit_breaker_half_open_success_threshold: text(
+    circuit_breaker_half_open_success_threshold: textOf(
       p?.circuitBreakerHalfOpenSuccessThreshold ?? 2,
     ),
     first_byte_timeout_streaming_ms: seconds(p?.firstByteTimeoutStreamingMs),
@@ -113,7 +108,6 @@ export function copied(provider: Provider, name: string): Values {
   return { ...values(provider), name, key: "" };
 }
 
-const orNull = (value: string) => (value.trim() === "" ? null : value.trim());
 /**
  * In milliseconds; a text that is not a number is sent unchanged, so that the gateway refuses it.
  */

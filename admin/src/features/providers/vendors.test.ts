@@ -12,7 +12,7 @@ test("a new provider is proposed the models of its family, and none of another's
   expect(proposed("chat-compatible", "https://api.deepseek.com/v1")).toEqual(["deepseek-*"]);
 });
 
-test("the proposal follows the format and the address until somebody chooses the models", () => {
+test("the proposal follows the format and the address until the user chooses the models", () => {
   expect(follow(["claude-*"], ["native", ""], ["alt-cli", ""])).toEqual(["gemini-*"]);
   expect(follow(["gpt-*", "mine"], ["responses", ""], ["native", ""])).toEqual(["gpt-*", "mine"]);
   expect(follow([], ["chat-compatible", ""], ["chat-compatible", "https://api.x.ai"])).toEqual([

@@ -53,7 +53,7 @@ export interface Trial {
   replies: Record<string, unknown>;
 }
 
-const keys = {
+export const keys = {
   words: ["rules", "words"],
   stats: ["rules", "words", "stats"],
   errors: ["rules", "errors"],
@@ -105,15 +105,12 @@ export type WordFields = Required<
 };
 export type RuleFields = Omit<Rule, "id" | "isDefault" | "isEdited" | "createdAt" | "updatedAt">;
 
-export const useCreateWord = () =>
-  useWordChange("actions/sensitive-words/createSensitiveWordAction");
 export const useUpdateWord = () =>
   useWordChange("actions/sensitive-words/updateSensitiveWordAction");
 export const useDeleteWord = () =>
   useWordChange("actions/sensitive-words/deleteSensitiveWordAction");
 export const useRefreshWords = () => useWordChange("actions/sensitive-words/refreshCacheAction");
 
-export const useCreateRule = () => useRuleChange<RuleFields, Rule>("create");
 export const useUpdateRule = () =>
   useRuleChange<{ id: number } & Partial<RuleFields>, Rule>("update");
 export const useDeleteRule = () => useRuleChange<{ id: number }, undefined>("delete");

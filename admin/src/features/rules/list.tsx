@@ -121,7 +121,7 @@ export function Enabled({ name, isEnabled, change }: EnabledProps) {
     try {
       await change(on);
     } catch (error) {
-      toast.bad((error instanceof Error && error.message) || t("ui.noConnection"));
+      toast.failed(error);
     } finally {
       setWanted(undefined);
     }

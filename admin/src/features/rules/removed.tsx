@@ -34,7 +34,7 @@ export function RemovedRules() {
                   { id: rule.id },
                   {
                     onSuccess: () => toast.good(t("rules.errors.restored")),
-                    onError: (error) => toast.bad(error.message || t("ui.noConnection")),
+                    onError: toast.failed,
                   },
                 )
               }

@@ -118,7 +118,7 @@ function InForce() {
             {},
             {
               onSuccess: () => toast.good(t("rules.words.refreshed")),
-              onError: (error) => toast.bad(error.message || t("ui.noConnection")),
+              onError: toast.failed,
             },
           )
         }

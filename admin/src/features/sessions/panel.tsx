@@ -7,7 +7,7 @@ import { toneOf } from "@/parts/request/entry";
 import { Id } from "@/ui/code";
 import { cx } from "@/ui/cx";
 import { Panel } from "@/ui/dialog";
-import { Empty, Failed, Loading } from "@/ui/empty";
+import { Answer, Empty } from "@/ui/empty";
 import { Facts } from "@/ui/page";
 import { Badge } from "@/ui/status";
 import { Tabs } from "@/ui/tabs";
@@ -40,39 +40,37 @@ interface Props {
 export function SessionPanel({ sessionId, keyId, live, onClose }: Props) {
   const { t } = useTranslation();
   const ended = (live?.requestCount ?? 0) - (live?.concurrentCount ?? 0);
-  const { data, error, isPending, refetch } = useQuery(details(sessionId, keyId, ended));
+  const asked = useQuery(details(sessionId, keyId, ended));
   return (
     <Panel
       open
       onClose={onClose}
-      title={data?.userName ?? live?.userName ?? t("sessions.session")}
+      title={asked.data?.userName ?? live?.userName ?? t("sessions.session")}
       description={<Id value={sessionId} />}
       width="sm:max-w-2xl"
     >
-      {error && data === undefined ? (
-        <Failed error={error} retry={() => void refetch()} />
-      ) : isPending ? (
-        <Loading />
-      ) : (
-        <div className="space-y-6">
-          <Overview details={data} />
-          <Tabs
-            label={t("sessions.session")}
-            tabs={[
-              {
-                id: "requests",
-                label: t("sessions.requests"),
-                content: <InOrder sessionId={sessionId} details={data} />,
-              },
-              {
-                id: "messages",
-                label: t("sessions.messages"),
-                content: <Messages sessionId={sessionId} keyId={data.keyId} />,
-              },
-            ]}
-          />
-        </div>
-      )}
+      <Answer of={asked}>
+        {(details) => (
+          <div className="space-y-6">
+            <Overview details={details} />
+            <Tabs
+              label={t("sessions.session")}
+              tabs={[
+                {
+                  id: "requests",
+                  label: t("sessions.requests"),
+                  content: <InOrder sessionId={sessionId} details={details} />,
+                },
+                {
+                  id: "messages",
+                  label: t("sessions.messages"),
+                  content: <Messages sessionId={sessionId} keyId={details.keyId} />,
+                },
+              ]}
+            />
+          </div>
+        )}
+      </Answer>
     </Panel>
   );
 }

@@ -23,8 +23,7 @@ export function CleanupState({ retention, dirty }: { retention: number; dirty: b
       body: t("settings.cleanup.askBody"),
       action: t("settings.cleanup.run"),
     });
-    if (yes)
-      run.mutate({}, { onError: (error) => toast.bad(error.message || t("ui.noConnection")) });
+    if (yes) run.mutate({}, { onError: toast.failed });
   };
   return (
     <div className="mt-4 flex flex-wrap items-center gap-3 border-t border-line pt-4">

@@ -4,17 +4,16 @@ import type { UseFormReturn } from "react-hook-form";
 import { useFieldArray } from "react-hook-form";
 import { useTranslation } from "react-i18next";
 import { FeatureFields } from "@/parts/feature-fields";
+import { TextField } from "@/parts/fields";
 import { Button } from "@/ui/button";
-import { Field, Input } from "@/ui/field";
 import { Card } from "@/ui/page";
 import type { SystemForm } from "./api";
 
 export function GroupFeatures({ form }: { form: UseFormReturn<SystemForm> }) {
   const { t } = useTranslation();
-  const { control, register, formState } = form;
+  const { control, formState } = form;
   const { fields, append, remove } = useFieldArray({ control, name: "groupFeatures" });
   const errors = formState.errors.groupFeatures;
-  const needed = (text: string) => text.trim() !== "" || t("settings.system.needed");
   return (
     <Card title={t("features.groups")}>
       <p className="mb-4 text-sm text-quiet">{t("features.ofGroup")}</p>
@@ -22,20 +21,14 @@ export function GroupFeatures({ form }: { form: UseFormReturn<SystemForm> }) {
         {fields.map((field, at) => (
           <fieldset key={field.id} className="space-y-3 border-b border-line pb-4">
             <div className="flex items-end gap-2">
-              <Field
+              <TextField
+                form={form}
+                name={`groupFeatures.${at}.group`}
                 label={t("features.group")}
-                error={errors?.[at]?.group?.message}
+                validate={(text) => text.trim() !== "" || t("settings.system.needed")}
+                control={{ placeholder: "default" }}
                 className="min-w-0 flex-1"
-              >
-                {(ids) => (
-                  <Input
-                    {...ids}
-                    autoComplete="off"
-                    placeholder="default"
-                    {...register(`groupFeatures.${at}.group`, { validate: needed })}
-                  />
-                )}
-              </Field>
+              />
               <Button
                 icon={<Trash2 className="size-4" aria-hidden />}
                 onClick={() => remove(at)}
@@ -45,7 +38,7 @@ export function GroupFeatures({ form }: { form: UseFormReturn<SystemForm> }) {
               </Button>
             </div>
             <FeatureFields
-              control={control}
+              form={form}
               allowed={`groupFeatures.${at}.allowed`}
               denied={`groupFeatures.${at}.denied`}
             />

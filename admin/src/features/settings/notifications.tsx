@@ -3,8 +3,9 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useForm } from "react-hook-form";
 import { useTranslation } from "react-i18next";
-import { Failed, Loading } from "@/ui/empty";
-import { Field, Input, NumberInput, Switch } from "@/ui/field";
+import { NumberField, TextField } from "@/parts/fields";
+import { Answer } from "@/ui/empty";
+import { Switch } from "@/ui/field";
 import { Card } from "@/ui/page";
 import { Notice } from "@/ui/status";
 import { type Notifications, notifications, settings, useSaveNotifications } from "./api";
@@ -15,10 +16,9 @@ import { SecretCard } from "./secret";
 import { Webhook } from "./webhook";
 
 export function NotificationsView() {
-  const { data, error, refetch } = useQuery(notifications);
-  if (error && data === undefined) return <Failed error={error} retry={() => void refetch()} />;
-  if (!data) return <Loading />;
-  return <NotificationsForm saved={data} />;
+  return (
+    <Answer of={useQuery(notifications)}>{(saved) => <NotificationsForm saved={saved} />}</Answer>
+  );
 }
 
 /** The webhook that an event requires. */
@@ -83,34 +83,23 @@ function NotificationsForm({ saved }: { saved: Notifications }) {
           />
           {webhook("costAlertEnabled")}
           <div className="grid gap-4 sm:grid-cols-2">
-            <Field
+            <NumberField
+              form={form}
+              name="costAlertThreshold"
               label={t("settings.notify.threshold")}
               help={t("settings.notify.thresholdHelp")}
               unit="%"
-              error={errors.costAlertThreshold?.message}
-            >
-              {(ids) => (
-                <NumberInput
-                  {...ids}
-                  inputMode="numeric"
-                  {...form.register("costAlertThreshold", { validate: whole })}
-                />
-              )}
-            </Field>
-            <Field
+              validate={whole}
+              control={{ inputMode: "numeric" }}
+            />
+            <NumberField
+              form={form}
+              name="costAlertCheckInterval"
               label={t("settings.notify.interval")}
               unit={t("settings.notify.minutes")}
-              error={errors.costAlertCheckInterval?.message}
-            >
-              {(ids) => (
-                <NumberInput
-                  {...ids}
-                  inputMode="numeric"
-                  className="!pr-20"
-                  {...form.register("costAlertCheckInterval", { validate: whole })}
-                />
-              )}
-            </Field>
+              validate={whole}
+              control={{ inputMode: "numeric", className: "!pr-20" }}
+            />
           </div>
         </div>
       </Card>
@@ -123,34 +112,22 @@ function NotificationsForm({ saved }: { saved: Notifications }) {
           />
           {webhook("dailyLeaderboardEnabled")}
           <div className="grid gap-4 sm:grid-cols-2">
-            <Field
+            <TextField
+              form={form}
+              name="dailyLeaderboardTime"
               label={t("settings.notify.time")}
               help={t("settings.notify.timeHelp", { zone })}
-              error={errors.dailyLeaderboardTime?.message}
-            >
-              {(ids) => (
-                <Input
-                  {...ids}
-                  type="time"
-                  {...form.register("dailyLeaderboardTime", {
-                    validate: (text) => text !== "" || t("settings.noTime"),
-                  })}
-                />
-              )}
-            </Field>
-            <Field
+              validate={(text) => text !== "" || t("settings.noTime")}
+              control={{ type: "time" }}
+            />
+            <NumberField
+              form={form}
+              name="dailyLeaderboardTopN"
               label={t("settings.notify.top")}
               unit={t("settings.notify.users")}
-              error={errors.dailyLeaderboardTopN?.message}
-            >
-              {(ids) => (
-                <NumberInput
-                  {...ids}
-                  inputMode="numeric"
-                  {...form.register("dailyLeaderboardTopN", { validate: whole })}
-                />
-              )}
-            </Field>
+              validate={whole}
+              control={{ inputMode: "numeric" }}
+            />
           </div>
         </div>
       </Card>

@@ -17,7 +17,7 @@ const saved: Notifications = {
   hasWebhookSecret: true,
 };
 
-test("nothing changed is nothing sent, and the secret that is set stays", () => {
+test("an unchanged form sends nothing, and a stored secret stays", () => {
   expect(changeOf(formOf(saved), formOf(saved))).toEqual({});
 });
 

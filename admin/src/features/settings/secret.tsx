@@ -37,7 +37,7 @@ export function SecretCard({ isSet, typed, input, error, onGenerate }: Props) {
       { webhookSecret: null },
       {
         onSuccess: () => toast.good(t("settings.notify.secretRemoved")),
-        onError: (fault) => toast.bad(fault.message || t("ui.noConnection")),
+        onError: toast.failed,
       },
     );
   };

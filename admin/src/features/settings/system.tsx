@@ -4,8 +4,9 @@ import { useMemo } from "react";
 import { useForm } from "react-hook-form";
 import { useTranslation } from "react-i18next";
 import { changes } from "@/api/form";
-import { Failed, Loading } from "@/ui/empty";
-import { Field, Input, NumberInput, Switch } from "@/ui/field";
+import { NumberField, TextField } from "@/parts/fields";
+import { Answer } from "@/ui/empty";
+import { Switch } from "@/ui/field";
 import { Card, Facts } from "@/ui/page";
 import { type SentGroups, type Settings, type SystemForm, settings, useSaveSettings } from "./api";
 import { CleanupState } from "./cleanup";
@@ -18,10 +19,7 @@ export const formOf = ({ timezone: _, cleanupRetentionDays, ...rest }: Settings)
 });
 
 export function SystemView() {
-  const { data, error, refetch } = useQuery(settings);
-  if (error && data === undefined) return <Failed error={error} retry={() => void refetch()} />;
-  if (!data) return <Loading />;
-  return <SystemSettings saved={data} />;
+  return <Answer of={useQuery(settings)}>{(saved) => <SystemSettings saved={saved} />}</Answer>;
 }
 
 function SystemSettings({ saved }: { saved: Settings }) {
@@ -29,7 +27,7 @@ function SystemSettings({ saved }: { saved: Settings }) {
   const save = useSaveSettings();
   const values = useMemo(() => formOf(saved), [saved]);
   const form = useForm<SystemForm>({ defaultValues: values });
-  const { errors, isDirty } = form.formState;
+  const { isDirty } = form.formState;
   const submit = async (typed: SystemForm) => {
     const { cleanupRetentionDays, groupFeatures, ...rest } = changes({ ...values }, { ...typed });
     const days =
@@ -45,30 +43,21 @@ function SystemSettings({ saved }: { saved: Settings }) {
     <SettingsForm form={form} saved={values} onSubmit={submit}>
       <Card title={t("settings.system.appearance")}>
         <div className="grid gap-4 sm:grid-cols-2">
-          <Field label={t("settings.system.siteTitle")} error={errors.siteTitle?.message}>
-            {(ids) => (
-              <Input
-                {...ids}
-                autoComplete="off"
-                maxLength={128}
-                {...form.register("siteTitle", { validate: needed })}
-              />
-            )}
-          </Field>
-          <Field
+          <TextField
+            form={form}
+            name="siteTitle"
+            label={t("settings.system.siteTitle")}
+            validate={needed}
+            control={{ maxLength: 128 }}
+          />
+          <TextField
+            form={form}
+            name="currencyDisplay"
             label={t("settings.system.currency")}
             help={t("settings.system.currencyHelp")}
-            error={errors.currencyDisplay?.message}
-          >
-            {(ids) => (
-              <Input
-                {...ids}
-                autoComplete="off"
-                maxLength={16}
-                {...form.register("currencyDisplay", { validate: needed })}
-              />
-            )}
-          </Field>
+            validate={needed}
+            control={{ maxLength: 16 }}
+          />
         </div>
       </Card>
       <Card title={t("settings.system.access")}>
@@ -94,35 +83,23 @@ function SystemSettings({ saved }: { saved: Settings }) {
             label={t("settings.cleanup.auto")}
             {...form.register("enableAutoCleanup")}
           />
-          <Field
+          <NumberField
+            form={form}
+            name="cleanupRetentionDays"
             label={t("settings.cleanup.retention")}
             help={t("settings.cleanup.retentionHelp")}
             unit={t("settings.cleanup.days")}
-            error={errors.cleanupRetentionDays?.message}
-          >
-            {(ids) => (
-              <NumberInput
-                {...ids}
-                inputMode="numeric"
-                {...form.register("cleanupRetentionDays", {
-                  validate: (text) => /^\d+$/.test(text.trim()) || t("settings.noWhole"),
-                })}
-              />
-            )}
-          </Field>
-          <Field
+            validate={(text) => /^\d+$/.test(text.trim()) || t("settings.noWhole")}
+            control={{ inputMode: "numeric" }}
+          />
+          <TextField
+            form={form}
+            name="cleanupSchedule"
             label={t("settings.cleanup.schedule")}
             help={t("settings.cleanup.scheduleHelp", { zone: saved.timezone })}
-            error={errors.cleanupSchedule?.message}
-          >
-            {(ids) => (
-              <Input
-                {...ids}
-                type="time"
-                {...form.register("cleanupSchedule", { validate: needed })}
-              />
-            )}
-          </Field>
+            validate={needed}
+            control={{ type: "time" }}
+          />
         </div>
         <CleanupState retention={saved.cleanupRetentionDays} dirty={isDirty} />
       </Card>

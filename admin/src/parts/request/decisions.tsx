@@ -26,14 +26,7 @@ export function DecisionChain({ entry }: { entry: Entry }) {
           icon={<CircleSlash className="size-3" aria-hidden />}
           title={t("logs.chain.passedOver")}
         >
-          <ul className="space-y-1">
-            {passedOver.map((step, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: the chain does not change
-              <li key={index} className="text-sm">
-                <Who step={step} /> <Why step={step} />
-              </li>
-            ))}
-          </ul>
+          <Steps steps={passedOver} />
         </Point>
       )}
       {candidates.length > 0 && (
@@ -42,15 +35,7 @@ export function DecisionChain({ entry }: { entry: Entry }) {
           icon={<ArrowRight className="size-3" aria-hidden />}
           title={t("logs.chain.order")}
         >
-          <ol className="space-y-1">
-            {candidates.map((step, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: the chain does not change
-              <li key={index} className="text-sm">
-                <span className="tabular mr-1.5 text-faint">{index + 1}.</span>
-                <Who step={step} /> <Why step={step} />
-              </li>
-            ))}
-          </ol>
+          <Steps steps={candidates} numbered />
         </Point>
       )}
       {attempts.map((step, index) => (
@@ -90,6 +75,22 @@ export function DecisionChain({ entry }: { entry: Entry }) {
         </Badge>
       </Point>
     </ol>
+  );
+}
+
+/** Providers with the reason for each. */
+function Steps({ steps, numbered = false }: { steps: Step[]; numbered?: boolean }) {
+  const List = numbered ? "ol" : "ul";
+  return (
+    <List className="space-y-1">
+      {steps.map((step, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the chain does not change
+        <li key={index} className="text-sm">
+          {numbered && <span className="tabular mr-1.5 text-faint">{index + 1}.</span>}
+          <Who step={step} /> <Why step={step} />
+        </li>
+      ))}
+    </List>
   );
 }
 

@@ -82,6 +82,12 @@ impl User {
     /// Enabled, not deleted and not expired at `now`.
     #[must_use]
     pub fn is_active(&self, now: Timestamp) -> bool {
-        self.is_enabled && self.deleted_at.is_none() && self.expires_at.is_none_or(|at| at > now)
+        self.is_enabled && self.deleted_at.is_none() && !self.is_expired(now)
+    }
+
+    /// Whether `expires_at` has been reached at `now`.
+    #[must_use]
+    pub fn is_expired(&self, now: Timestamp) -> bool {
+        self.expires_at.is_some_and(|at| at <= now)
     }
 }

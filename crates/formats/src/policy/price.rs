@@ -189,6 +189,13 @@ fn ordered(mut found: Vec<(usize, Rate)>) -> Vec<Rate> {
     found.into_iter().map(|(_, rate)| rate).collect()
 }
 
+/// The factors on the standard rates: of the fast mode, and of inference in the United States.
+#[must_use]
+pub fn factors(entry: &Value) -> (Option<Decimal>, Option<Decimal>) {
+    let of = |name| entry.as_object().and_then(|entry| factor(entry, name));
+    (of(FAST), of(US))
+}
+
 /// The entry's factor of this name, if it can be one.
 fn factor(entry: &Map<String, Value>, name: &str) -> Option<Decimal> {
     let factor = amount(entry.get(FACTORS)?.get(name)?, name, MAX_FACTOR).ok()?;

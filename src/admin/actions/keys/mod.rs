@@ -71,19 +71,18 @@ pub fn operations() -> Vec<Operation> {
 }
 
 async fn get_keys(call: Call, body: OfUser) -> Result<Vec<KeyRecord>, ApiError> {
-    let user = UserId(body.user_id.0);
-    call.who()?.must_own(user)?;
+    let id = UserId(body.user_id.0);
+    call.who()?.must_own(id)?;
     let snapshot = call.ctx.node.state.snapshot();
-    if snapshot.user(user).is_none() {
-        return Err(ApiError::missing("user", user.0));
-    }
+    let user = snapshot.user(id).ok_or_else(|| ApiError::missing("user", id.0))?;
     let mut keys: Vec<_> =
-        snapshot.callers().map(|caller| &caller.key).filter(|key| key.user_id == user).collect();
+        snapshot.callers().map(|caller| &caller.key).filter(|key| key.user_id == id).collect();
     keys.sort_by_key(|key| key.id);
-    let used = LastUses::read(&call.ctx, Some(user)).await?;
+    let used = LastUses::read(&call.ctx, Some(id)).await?;
     let spent =
         holdings::of_keys(&call.ctx, keys.iter().copied().cloned().collect(), call.now).await;
-    let mut records: Vec<_> = keys.into_iter().map(|key| KeyRecord::new(key, call.now)).collect();
+    let mut records: Vec<_> =
+        keys.into_iter().map(|key| KeyRecord::new(key, call.now).of(user, call.now)).collect();
     holdings::show_keys(&mut records, &spent, &used);
     Ok(records)
 }

@@ -6,6 +6,7 @@
 pub mod models;
 pub mod sync;
 pub(in crate::admin) mod table;
+mod unpriced;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -65,6 +66,16 @@ pub fn operations() -> Vec<Operation> {
         Operation::action("actions/model-prices/getModelPrices", Permission::Admin, get_prices)
             .reads()
             .doc("The whole price table."),
+        Operation::action(
+            "actions/model-prices/getUnpricedModels",
+            Permission::Admin,
+            unpriced::list,
+        )
+        .report()
+        .doc(
+            "The models that have no price: of requests without a cost, and listed by name at \
+              enabled providers.",
+        ),
         Operation::action("actions/model-prices/uploadPriceTable", Permission::Admin, upload)
             .creates()
             .doc("Adds and updates prices; a bad entry fails alone and is named.")

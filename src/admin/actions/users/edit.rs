@@ -54,7 +54,7 @@ pub(super) async fn add_user(call: Call, body: UserFields) -> Result<NewUser, Ap
     user.id = tx.insert_user(&user).await?;
     key.user_id = user.id;
     key.id = tx.insert_key(&key).await?;
-    let shown = UserRecord::new(&user, vec![KeyRecord::new(&key, call.now)]);
+    let shown = UserRecord::new(&user, vec![KeyRecord::new(&key, call.now)], call.now);
     let change = Change {
         action: "users.addUser",
         target: format!("user {}", user.id),
@@ -82,8 +82,8 @@ pub(super) async fn edit_user(call: Call, body: Edit<OfUser, UserFields>) -> Res
     let change = Change {
         action: "users.editUser",
         target: format!("user {}", after.id),
-        before: recorded(&UserRecord::new(&before, Vec::new()))?,
-        after: recorded(&UserRecord::new(&after, Vec::new()))?,
+        before: recorded(&UserRecord::new(&before, Vec::new(), call.now))?,
+        after: recorded(&UserRecord::new(&after, Vec::new(), call.now))?,
     };
     call.audit(&mut tx, change).await?;
     call.commit(tx).await?;
@@ -96,8 +96,11 @@ pub(super) async fn edit_user(call: Call, body: Edit<OfUser, UserFields>) -> Res
 pub(super) async fn remove_user(call: Call, body: OfUser) -> Result<(), ApiError> {
     let mut tx = call.ctx.node.store.begin().await?;
     let (user, keys) = found(&mut tx, &body).await?;
-    let before =
-        UserRecord::new(&user, keys.iter().map(|key| KeyRecord::new(key, call.now)).collect());
+    let before = UserRecord::new(
+        &user,
+        keys.iter().map(|key| KeyRecord::new(key, call.now)).collect(),
+        call.now,
+    );
     let gone = Some(call.now);
     for key in keys {
         tx.update_key(&Key { deleted_at: gone, updated_at: call.now, ..key }).await?;

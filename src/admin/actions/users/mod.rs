@@ -56,7 +56,7 @@ async fn get_users(call: Call, _: Nothing) -> Result<Vec<UserRecord>, ApiError> 
     let spent_by_users =
         holdings::of_users(ctx, users.iter().copied().cloned().collect(), call.now).await;
     let mut records: Vec<_> =
-        users.into_iter().map(|user| UserRecord::new(user, keys_of(user))).collect();
+        users.into_iter().map(|user| UserRecord::new(user, keys_of(user), call.now)).collect();
     holdings::show_users(&mut records, &spent_by_users, &used);
     Ok(records)
 }
