@@ -13,15 +13,14 @@ use rust_decimal::Decimal;
 
 use super::cost::{self, CostLine};
 use super::price_name;
+use crate::domain::fee::{Fee, TOOLS};
 use crate::domain::money::NanoUsd;
 use crate::domain::part::{Part, PartKind};
 use crate::domain::price::{CostKind, Price};
 use crate::domain::usage::Usage;
 
-/// The entry of fees for tools that no model's entry names.
-const TOOLS: &str = "openai/container";
 /// The model that makes images if neither the request nor the reply names one.
-const IMAGES: &str = "gpt-image-2.6-sunburst";
+pub const IMAGES: &str = "gpt-image-2.6-sunburst";
 
 /// A reply, and where its prices are.
 pub struct Reply<'a, 'n, F> {
@@ -33,6 +32,27 @@ pub struct Reply<'a, 'n, F> {
     pub find: F,
     /// The provider's multiplier.
     pub multiplier: Decimal,
+}
+
+/// Whether a tool's use can be charged. `own`: the entry of the requested model; `find`: that of any
+/// other name.
+pub fn is_priced<'a>(
+    fee: Fee,
+    own: Option<&Price>,
+    find: impl Fn(&str) -> Option<&'a Price>,
+) -> bool {
+    let has = |price: Option<&Price>, kind| price.is_some_and(|p| p.rates.base(kind).is_some());
+    match fee {
+        Fee::Free => true,
+        Fee::Rate(CostKind::WebSearch) => has(own, CostKind::WebSearch),
+        Fee::Rate(kind) => has(own, kind) || has(find(TOOLS), kind),
+        Fee::Container(entry) => {
+            let kind = CostKind::CodeInterpreter;
+            (entry == TOOLS && has(own, kind)) || has(find(entry), kind)
+        }
+        Fee::Images => find(IMAGES).is_some(),
+        Fee::Unknown => false,
+    }
 }
 
 /// A line of a bill, and the entry that it is charged by.

@@ -36,7 +36,7 @@ pub struct Inbound {
     pub model: std::sync::Arc<str>,
     /// The other models that the request names, each once.
     pub named: Vec<NamedModel>,
-    /// The features that it uses, each once.
+    /// The features that it uses, each once, or once for each fee.
     pub features: Vec<FeatureUse>,
     pub stream: bool,
     /// The decoded body, in the pieces in which it arrived; empty once it is released.
@@ -183,6 +183,6 @@ fn features_of_head(session: &Session) -> impl Iterator<Item = FeatureUse> {
     let headers = &session.req_header().headers;
     FEATURES.iter().filter_map(|row| {
         let member = row.header.filter(|name| headers.contains_key(*name))?;
-        Some(FeatureUse { feature: row.feature, member, is_granted: false })
+        Some(FeatureUse::new(row.feature, member, row.fee))
     })
 }
