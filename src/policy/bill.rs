@@ -13,6 +13,8 @@ use rust_decimal::Decimal;
 
 use super::cost::{self, CostLine};
 use super::price_name;
+use crate::domain::feature::Feature;
+use crate::domain::feature_policy::FeatureUse;
 use crate::domain::fee::{Fee, TOOLS};
 use crate::domain::money::NanoUsd;
 use crate::domain::part::{Part, PartKind};
@@ -52,6 +54,24 @@ pub fn is_priced<'a>(
         }
         Fee::Images => find(IMAGES).is_some(),
         Fee::Unknown => false,
+    }
+}
+
+/// Adds what only the request says: at whom the reply's queries were searched, and the size of its
+/// containers.
+pub fn as_asked(features: &[FeatureUse], usage: &mut Usage, parts: &mut Vec<Part>) {
+    let is_elsewhere = features.iter().any(|used| used.feature == Feature::PartnerSearch);
+    if is_elsewhere && usage.web_searches > 0 {
+        let searches = std::mem::take(&mut usage.web_searches);
+        parts.push(Part::calls(PartKind::PartnerSearch, searches));
+    }
+    let sizes = features.iter().filter_map(|used| match used.fee {
+        Fee::Container(entry) if entry != TOOLS => Some(entry),
+        _ => None,
+    });
+    for entry in sizes {
+        let containers = parts.iter_mut().filter(|part| part.kind == PartKind::CodeInterpreter);
+        containers.for_each(|part| part.model = Some(entry.into()));
     }
 }
 
@@ -95,6 +115,9 @@ impl<'a, F: Fn(&str) -> Option<&'a Price>> Reply<'a, '_, F> {
         let charged = |price: &'a Price| {
             cost::tool(&price.rates, kind, part.quantity).map(|line| Line { price, line })
         };
+        if let Some(container) = &part.model {
+            return (self.find)(container).and_then(charged).map(|line| vec![line]);
+        }
         let line = self.own.and_then(charged);
         if part.kind == PartKind::WebSearch {
             // With a fee they are among the lines beside the parts.
@@ -152,7 +175,7 @@ const fn fee(kind: PartKind) -> Option<CostKind> {
     match kind {
         PartKind::CodeInterpreter => Some(CostKind::CodeInterpreter),
         PartKind::FileSearch => Some(CostKind::FileSearch),
-        PartKind::WebSearch | PartKind::ImageSearch => Some(CostKind::WebSearch),
+        PartKind::WebSearch => Some(CostKind::WebSearch),
         PartKind::Maps => Some(CostKind::Maps),
         _ => None,
     }

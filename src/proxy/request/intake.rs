@@ -90,6 +90,8 @@ pub(in crate::proxy) async fn body(
             session: inbound.session.clone(),
             stream: inbound.stream,
             estimated_input: count::from_peek(&inbound.peek),
+            format: ctx.format,
+            features: inbound.features.clone(),
         });
     }
     identified.renew(ctx)?;
