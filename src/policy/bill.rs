@@ -147,6 +147,35 @@ impl<'a, F: Fn(&str) -> Option<&'a Price>> Reply<'a, '_, F> {
         self.beside(usage, parts).into_iter().flatten().chain(each).collect()
     }
 
+    /// Charges the parts that have no cost yet, where there is a price now; returns their sum.
+    pub fn charge_late(&self, parts: &mut [Part]) -> NanoUsd {
+        let mut added = NanoUsd::ZERO;
+        for part in parts.iter_mut().filter(|part| part.cost.is_none() && !part.free) {
+            let quantity = part.quantity;
+            let fee = |price: &'a Price| {
+                let line = cost::tool(&price.rates, CostKind::WebSearch, quantity)?;
+                Some(vec![Line { price, line }])
+            };
+            let lines = match part.kind {
+                PartKind::WebSearch => self.own.and_then(fee),
+                _ => self.part(part),
+            };
+            if let Some(lines) = lines {
+                added = added.saturating_add(self.put(part, &lines, sum(&lines)));
+            }
+        }
+        added
+    }
+
+    /// Notes the cost of a part, and the entry; returns the cost.
+    fn put(&self, part: &mut Part, lines: &[Line<'_>], sum: Decimal) -> NanoUsd {
+        let cost = cost::rounded(sum, self.multiplier).min(NanoUsd::MAX_OF_REQUEST);
+        part.cost = Some(cost);
+        let entry = lines.first().map(|line| line.price.model.as_str());
+        part.price_model = entry.filter(|entry| *entry != self.asked[0]).map(Into::into);
+        cost
+    }
+
     /// The cost, and that of each part; `None` if the reply has no price. A part without a price
     /// keeps the cost that it has.
     pub fn charge(&self, usage: &Usage, parts: &mut [Part]) -> Option<NanoUsd> {
@@ -161,9 +190,7 @@ impl<'a, F: Fn(&str) -> Option<&'a Price>> Reply<'a, '_, F> {
             };
             let own = sum(&lines);
             all = all.checked_add(own).unwrap_or(Decimal::MAX);
-            part.cost = Some(cost::rounded(own, self.multiplier).min(NanoUsd::MAX_OF_REQUEST));
-            let entry = lines.first().map(|line| line.price.model.as_str());
-            part.price_model = entry.filter(|entry| *entry != self.asked[0]).map(Into::into);
+            self.put(part, &lines, own);
         }
         let total = cost::rounded(all, self.multiplier).saturating_add(known);
         is_priced.then(|| total.min(NanoUsd::MAX_OF_REQUEST))
