@@ -20,7 +20,7 @@ fn entries() -> Value {
 }
 
 /// A response with these output items before its text, and the stream of the same.
-fn response(items: &Value, extra: &Value) -> [String; 2] {
+pub(super) fn response(items: &Value, extra: &Value) -> [String; 2] {
     let text = json!({"type": "message", "id": "msg_1", "status": "completed", "role": "assistant",
         "content": [{"type": "output_text", "text": "hello", "annotations": []}]});
     let mut output = items.as_array().unwrap().clone();
