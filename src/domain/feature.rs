@@ -405,6 +405,13 @@ impl Feature {
         Some(row.map_or(Self::OtherTools, |row| row.feature))
     }
 
+    /// Whether a model's name asks for a web search: OpenRouter's `…:online`.
+    #[must_use]
+    pub fn is_search_of_name(model: &str) -> bool {
+        let end = model.len().checked_sub(":online".len()).and_then(|at| model.get(at..));
+        end.is_some_and(|end| end.eq_ignore_ascii_case(":online"))
+    }
+
     /// What its use is charged for, if this type or member asks for it.
     #[must_use]
     pub fn fee(self, word: &str) -> Fee {

@@ -75,6 +75,33 @@ async fn a_reservation_counts_fallbacks_advisers_and_bounded_tools_and_says_so()
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_of_the_providers_choice_is_reserved_for_in_strict_and_named() {
+    for (mode, said) in [
+        (
+            "expected",
+            "reserved 0.001 USD (expected), with fallbacks default (a model of the provider's choice: nothing)",
+        ),
+        (
+            "strict",
+            "reserved 0.101 USD (strict), with fallbacks default (a model of the provider's choice: family-dear)",
+        ),
+    ] {
+        let fixture = Fixture::bare(&[("TOLLGATE_LIMITS_RESERVATION", mode)]).await;
+        let output = |rate: f64| json!({"input_cost_per_token": 0, "output_cost_per_token": rate});
+        let entries = json!({"family-small": output(1e-5), "family-dear": output(1e-3), "familydear-1": output(1.0)});
+        fixture.gateway.prices(entries).await;
+        fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
+        let mut body = request("native", false);
+        (body["model"], body["fallbacks"]) = (json!("family-small"), json!("default"));
+        fixture.upstream.default(json!({"strict": false})).await;
+        let answer = fixture.post("/v1/messages", &body).send().await.unwrap();
+        assert_eq!(answer.status(), 200, "{mode}");
+        let chain = fixture.gateway.logs(1).await[0]["decisionChain"].clone();
+        assert!(chain.as_array().unwrap().iter().any(|step| step["detail"] == said), "{chain}");
+    }
+}
+
 /// What coding agents send, as captured, with a prompt of a usual length: provider, path, body, and
 /// how many requests a key of five dollars runs at a time in `expected` and in `strict`.
 fn of_coding_agents() -> [(&'static str, String, Value, [usize; 2]); 3] {

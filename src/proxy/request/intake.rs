@@ -13,7 +13,7 @@ use pingora::proxy::Session;
 use super::identify::Identified;
 use super::received::{self, Received};
 use crate::config::Live;
-use crate::domain::feature::FEATURES;
+use crate::domain::feature::{FEATURES, Feature};
 use crate::domain::feature_policy::FeatureUse;
 use crate::domain::ids::SessionId;
 use crate::domain::named_model::NamedModel;
@@ -147,6 +147,11 @@ fn look(
     let named = peek.named_models(&model);
     let mut features = std::mem::take(&mut peek.features);
     features.extend(features_of_head(session));
+    let is_search = |named: &NamedModel| Feature::is_search_of_name(&named.name);
+    if Feature::is_search_of_name(&model) || named.iter().any(is_search) {
+        let fee = Feature::WebSearch.row().fee;
+        features.push(FeatureUse::new(Feature::WebSearch, "model", fee));
+    }
     let stream = route.stream_in_path.or(peek.stream).unwrap_or(false);
     let header = ctx.gateway.fixed.session_headers.iter().find_map(|name| {
         session
