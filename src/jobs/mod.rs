@@ -27,6 +27,8 @@ use crate::store::StoreError;
 
 /// How often the schedule is checked, and the database is searched for requests without a price.
 const TICK: Duration = Duration::from_secs(20);
+/// How many of these pass between two searches for parts of requests without a price: an hour.
+const PARTS: u32 = 180;
 /// How long a node holds a job; it renews the hold with every batch.
 const HOLD_MS: i64 = 60_000;
 /// How long a stop waits for requests that are being priced.
@@ -122,14 +124,20 @@ impl Jobs {
     }
 
     async fn pricing(&self) {
+        let mut looks = 0_u32;
         loop {
-            if let Err(error) = self.reprice().await {
+            let priced = match looks % PARTS {
+                0 => self.reprice().await,
+                _ => self.reprice_requests().await,
+            };
+            if let Err(error) = priced {
                 tracing::warn!(%error, "requests without a price could not be priced; the next \
                     look tries again");
+                looks = PARTS - 1;
             }
             tokio::select! {
-                () = self.0.price.notified() => {}
-                () = tokio::time::sleep(TICK) => {}
+                () = self.0.price.notified() => looks = 0,
+                () = tokio::time::sleep(TICK) => looks = looks.wrapping_add(1),
             }
         }
     }

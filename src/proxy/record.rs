@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::caller::Principal;
+use crate::domain::feature_policy::FeatureUse;
+use crate::domain::format::WireFormat;
 use crate::domain::ids::SessionId;
 use crate::domain::provider::Provider;
 use crate::domain::record::{Decision, RequestOutcome};
 use crate::formats::route::Operation;
 use crate::formats::usage::Bill;
 use crate::limits::Permit;
-use crate::policy::searches;
+use crate::policy::{bill, searches};
 use crate::state::Snapshot;
 
 /// How a request ended, from the point of view of its reply.
@@ -46,6 +48,9 @@ pub struct BodyFacts {
     pub stream: bool,
     /// Tokens, estimated from the body's size.
     pub estimated_input: u64,
+    /// The client's format, and what the request uses.
+    pub format: WireFormat,
+    pub features: Vec<FeatureUse>,
 }
 
 /// The provider that answered, or the last one that was tried.
@@ -100,12 +105,15 @@ impl OpenRecord {
     }
 
     /// Notes what a reply is billed by.
-    pub fn note_bill(&mut self, mut bill: Option<Bill>) {
-        if let (Some(Bill { usage, .. }), Some(asked)) = (&mut bill, &self.asked) {
+    pub fn note_bill(&mut self, mut noted: Option<Bill>) {
+        if let (Some(Bill { usage, parts, .. }), Some(asked)) = (&mut noted, &self.asked) {
             let format = asked.provider.kind.format();
             usage.web_searches = searches::charged(format, &asked.model, usage.web_searches);
+            if let Some(body) = self.body.as_ref().filter(|body| body.format == format) {
+                bill::as_asked(&body.features, usage, parts);
+            }
         }
-        self.bill = bill;
+        self.bill = noted;
     }
 
     /// Input tokens, estimated from the request's size; used if no provider reported them.

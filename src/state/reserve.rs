@@ -1,11 +1,13 @@
 //! The amount that a request reserves, over all providers that it can reach.
 
+use std::sync::Arc;
+
 use rust_decimal::Decimal;
 
 use super::snapshot::Snapshot;
 use crate::domain::money::NanoUsd;
 use crate::domain::named_model::NamedModel;
-use crate::domain::price::Price;
+use crate::domain::price::{CostKind, Price};
 use crate::policy::reservation::{self, Candidate, Forecast, Reservation, Share};
 use crate::policy::select::{self, SelectInput};
 
@@ -64,7 +66,11 @@ impl Snapshot {
         let multiplier = reachable().map(|provider| provider.cost_multiplier).max();
         let multiplier = multiplier.unwrap_or(Decimal::ONE);
         let others = ask.named.iter().filter_map(|named| {
-            let price = self.price_for(&named.name, &named.name)?;
+            let price = if named.is_providers_choice() {
+                self.dearest_relative(mode, ask.model)?
+            } else {
+                self.price_for(&named.name, &named.name)?
+            };
             let share = match named.member {
                 NamedModel::FALLBACKS => Share::After,
                 "models" | "generationConfig.routingConfig" => Share::Instead,
@@ -78,6 +84,21 @@ impl Snapshot {
             Some(reservation::searches(mode, uses?, &candidate(price, multiplier)))
         });
         all.saturating_add(searches.max().unwrap_or(NanoUsd::ZERO))
+    }
+
+    /// The model that a provider may choose itself (`fallbacks: "default"`), as `strict` assumes: the
+    /// dearest one whose name begins as that of the requested one, such as `claude-`. The other
+    /// modes assume none: it is hardly ever chosen.
+    #[must_use]
+    pub fn dearest_relative(&self, mode: Reservation, model: &str) -> Option<&Price> {
+        let (family, _) = model.split_once('-').filter(|_| mode == Reservation::Strict)?;
+        let is_relative = |price: &&Arc<Price>| {
+            price.model.strip_prefix(family).is_some_and(|rest| rest.starts_with('-'))
+        };
+        let relatives = self.prices.values().filter(is_relative);
+        let rate = |price: &Arc<Price>| price.rates.base(CostKind::Output);
+        let dearest = relatives.max_by(|a, b| (rate(a), &a.model).cmp(&(rate(b), &b.model)));
+        dearest.map(AsRef::as_ref)
     }
 }
 

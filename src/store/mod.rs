@@ -38,6 +38,7 @@ pub use ledger::log_row::LogRow;
 pub use ledger::opening::OpeningBalance;
 pub use ledger::recent::RecentRequest;
 pub use ledger::reprice::{UnpricedOf, Used};
+pub use ledger::reprice_parts::UnpricedParts;
 pub use ledger::spend::{SpendLook, SpendRow, SpendSeen, SpendTotal};
 pub use ledger::totals::UsageTotal;
 pub use replica::ReplicaState;

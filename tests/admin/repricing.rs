@@ -5,6 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tollgate::domain::clock::Timestamp;
 use tollgate::domain::ids::{KeyId, RequestId};
+use tollgate::domain::money::NanoUsd;
+use tollgate::domain::part::{Part, PartKind};
 use tollgate::domain::record::Record;
 use tollgate::domain::usage::{ServiceTier, Usage};
 use tollgate::store::Backend;
@@ -180,5 +182,91 @@ async fn a_late_price_costs_what_it_would_have_cost_in_time_tier_and_searches_an
         };
         let priced = json!([1.3848, "late", "flex", 2, 1_000]);
         settles("the log", logs, json!([priced, priced, [null, null, "flex", 2, 1_000]])).await;
+    }
+}
+
+/// A request that cost 500 nano-dollars without its parts: two searches, one in files, and advice of
+/// another model.
+fn with_parts(who: &Person, started_at: Timestamp) -> Record {
+    let advice = Usage { input: 1_000, output: 10, ..Usage::default() };
+    let pass = |kind, model: &str, usage| Part::new(kind, Some(model.into()), usage);
+    let own = Part { cost: Some(NanoUsd(500)), ..pass(PartKind::Message, "m", advice) };
+    Record {
+        request_id: RequestId::new(),
+        usage: Usage { web_searches: 2, ..advice },
+        cost_multiplier: "1.5".parse().unwrap(),
+        parts: vec![
+            own,
+            pass(PartKind::AdvisorMessage, "advice", advice),
+            Part::calls(PartKind::WebSearch, 2),
+            Part::calls(PartKind::FileSearch, 1),
+            Part { free: true, ..Part::calls(PartKind::WebFetch, 1) },
+        ],
+        ..record(who, started_at, "m", Some(500))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parts_without_a_price_get_it_when_it_arrives_in_every_figure() {
+    for backend in [Backend::Sqlite, Backend::Postgres] {
+        let gate = Gate::start_on(backend).await;
+        let ann = gate.person("ann", json!({})).await;
+        let mut records: Vec<Record> =
+            (0..430).map(|n| with_parts(&ann, NOON.plus_ms(-n))).collect();
+        // Nothing of this one waits.
+        records.push(record(&ann, NOON, "m", Some(500)));
+        assert_eq!(gate.store.append_records(&records).await.unwrap(), 431);
+        gate.clock.set(NOON.plus_ms(1_000));
+        assert_eq!(gate.jobs.reprice().await.unwrap(), 0, "no price has arrived");
+        let upsert = async |name: &str, entry: Value| {
+            let entry = json!({ "modelName": name, "priceData": entry });
+            gate.admin("model-prices/upsertModelPrice", entry).await.data();
+            gate.jobs.reprice().await.unwrap();
+        };
+        let sums = async || {
+            let mut page = gate.admin("usage-logs/getUsageLogs", json!({})).await.data();
+            let usage = json!({ "keyId": ann.key_id });
+            let usage = gate.admin("keys/getKeyLimitUsage", usage).await.data();
+            let summary = page["summary"].take();
+            json!([
+                summary["requests"],
+                summary["costUsd"],
+                usage["costDaily"]["current"],
+                usage["costTotal"]["current"],
+            ])
+        };
+        // The fee for searches: 2 × 0.01 × 1.5 for each.
+        let tokens = json!({ "input_cost_per_token": 7e-6, "search_context_cost_per_query": 0.01 });
+        upsert("m", tokens.clone()).await;
+        let late = 430.0 * 0.03;
+        // The records were written past the counters, which so have what is added alone.
+        let figures = |late: f64| {
+            let exact = |usd: f64| (usd * 1e9).round() / 1e9;
+            json!([431, exact(431.0 * 500e-9 + late), exact(late), exact(late)])
+        };
+        settles("searches", async || sums().await, figures(late)).await;
+        assert_eq!(gate.jobs.reprice().await.unwrap(), 0, "each part is priced once");
+        // (1 000 × 2e-6 + 10 × 1e-5) × 1.5, and 2.5 a thousand × 1.5
+        let entry = json!({ "input_cost_per_token": 2e-6, "output_cost_per_token": 1e-5 });
+        upsert("advice", entry).await;
+        upsert("openai/container", json!({ "file_search_cost_per_1k_calls": 2.5 })).await;
+        let late = late + 430.0 * (0.00315 + 0.00375);
+        settles("advice and files", async || sums().await, figures(late)).await;
+        let page = gate.admin("usage-logs/getUsageLogs", json!({ "pageSize": 100 })).await.data();
+        let shown = page["logs"].as_array().unwrap().iter();
+        for row in shown.filter(|row| !row["parts"].as_array().unwrap().is_empty()) {
+            let costs = row["parts"].as_array().unwrap().iter().map(|part| &part["costUsd"]);
+            let costs: Vec<&Value> = costs.collect();
+            assert_eq!(json!(costs), json!([0.0000005, 0.00315, 0.03, 0.00375, null]), "{row}");
+            assert_eq!(row["costUsd"], json!(0.0369005), "{row}");
+        }
+        // The database agrees, and no row is marked any more.
+        let totals = gate.store.spend_totals().await.unwrap();
+        let total = totals.iter().map(|total| total.cost.0).sum::<i64>();
+        assert_eq!(total, 431 * 500 + 430 * 36_900_000);
+        let left = gate.store.unpriced_parts_after(&[0; 16], 10).await.unwrap();
+        assert!(left.is_empty(), "{left:?}");
+        upsert("m", json!({ "input_cost_per_token": 1, "search_context_cost_per_query": 9 })).await;
+        assert_eq!(sums().await, figures(late), "a later change prices nothing again");
     }
 }

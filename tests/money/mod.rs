@@ -10,3 +10,4 @@ mod rates;
 mod reserved;
 mod tools;
 mod unpriced;
+mod unpriced_tools;

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::parts::{native, rows, usd};
-use crate::proxy::fixture::Fixture;
+use crate::proxy::fixture::{Fixture, path, request};
 
 /// `m` has no fee for files; `openai/container` has the fees of tools; `drawn` makes images.
 fn entries() -> Value {
@@ -20,7 +20,7 @@ fn entries() -> Value {
 }
 
 /// A response with these output items before its text, and the stream of the same.
-fn response(items: &Value, extra: &Value) -> [String; 2] {
+pub(super) fn response(items: &Value, extra: &Value) -> [String; 2] {
     let text = json!({"type": "message", "id": "msg_1", "status": "completed", "role": "assistant",
         "content": [{"type": "output_text", "text": "hello", "annotations": []}]});
     let mut output = items.as_array().unwrap().clone();
@@ -192,9 +192,9 @@ fn other_cases() -> Vec<Case> {
                 "groundingChunks": [{"web": {"uri": "u"}}, {"maps": {"uri": "u"}}, {"maps": {"uri": "v"}}]}),
                 &usage,
             ),
-            // 100 × 1 + 10 × 10, a search, two for images, a map
-            cost: "0.0672",
-            parts: json!([["image_search", null, 2, 0.028], ["maps", null, 1, 0.025]]),
+            // 100 × 1 + 10 × 10, a search, a map; the list has no rate for images
+            cost: "0.0392",
+            parts: json!([["image_search", null, 2, null], ["maps", null, 1, 0.025]]),
         },
         Case {
             name: "audio that was cached",
@@ -221,6 +221,86 @@ async fn tools_that_the_provider_ran_are_billed_by_the_fields_of_the_list() {
         fixture.gateway.prices(entries()).await;
         fixture.gateway.provider(provider, &fixture.upstream.url, json!({})).await;
         for row in rows(&fixture, &bodies, 0).await {
+            assert_eq!(usd(&row["costUsd"]), cost.parse().unwrap(), "{name}: {row}");
+            let shown = row["parts"].as_array().unwrap().iter();
+            let shown: Vec<Value> = shown
+                .map(|part| json!([part["kind"], part["model"], part["quantity"], part["costUsd"]]))
+                .collect();
+            assert_eq!(json!(shown).to_string(), parts.to_string(), "{name}: {row}");
+        }
+    }
+}
+
+/// A tool of the request, a reply of its format, its cost and its parts.
+fn asked_cases() -> Vec<(Value, Case)> {
+    let usage =
+        json!({"promptTokenCount": 100, "candidatesTokenCount": 10, "totalTokenCount": 110});
+    let searched = |name, parts| Case {
+        name,
+        provider: "alt-cli",
+        bodies: gemini(&json!({"webSearchQueries": ["a", "b"]}), &usage),
+        cost: "0.0002",
+        parts,
+    };
+    let code = json!([{"type": "code_interpreter_call", "id": "ci_1", "status": "completed",
+        "container_id": "cntr_1", "code": "1", "outputs": []}]);
+    let ran = |name, cost, parts| Case {
+        name,
+        provider: "responses",
+        bodies: response(&code, &json!({})),
+        cost,
+        parts,
+    };
+    let container = |of: Value| json!({"type": "code_interpreter", "container": of});
+    let part = |entry: &str, cost: Value| json!([["code_interpreter", entry, 1, cost]]);
+    vec![
+        (
+            json!({"exaAiSearch": {}}),
+            searched("searches of Exa", json!([["partner_search", null, 1, null]])),
+        ),
+        (
+            json!({"enterpriseWebSearch": {}}),
+            searched("searches of an index", json!([["partner_search", null, 1, null]])),
+        ),
+        (
+            container(json!({"type": "auto", "memory_limit": "1g"})),
+            ran(
+                "a container of the usual size",
+                "0.0302",
+                json!([["code_interpreter", null, 1, 0.03]]),
+            ),
+        ),
+        (
+            container(json!({"type": "auto", "memory_limit": "4g"})),
+            ran("a larger container", "0.1202", part("openai/container-4g", json!(0.12))),
+        ),
+        (
+            container(json!({"type": "auto", "memory_limit": "64g"})),
+            ran("a size without a price", "0.0002", part("openai/container-64g", Value::Null)),
+        ),
+        (
+            container(json!("cntr_1")),
+            ran("an unknown size", "0.0002", part("openai/container-other", Value::Null)),
+        ),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_tool_is_charged_at_the_rate_of_another_one() {
+    for (tool, Case { name, provider, bodies, cost, parts }) in asked_cases() {
+        let fixture = Fixture::bare(&[]).await;
+        let mut prices = entries();
+        prices["openai/container-4g"] = json!({"code_interpreter_cost_per_session": 0.12});
+        fixture.gateway.prices(prices).await;
+        fixture.gateway.provider(provider, &fixture.upstream.url, json!({})).await;
+        for (stream, body) in [false, true].into_iter().zip(bodies) {
+            fixture.upstream.default(json!({"body": body, "strict": false})).await;
+            let mut asked = request(provider, stream);
+            asked["tools"] = json!([tool]);
+            let answer = fixture.post(path(provider, stream), &asked).send().await.unwrap();
+            let (status, text) = (answer.status(), answer.text().await.unwrap());
+            assert_eq!(status, 200, "{name}: {text}");
+            let row = &fixture.gateway.logs(1 + usize::from(stream)).await[0];
             assert_eq!(usd(&row["costUsd"]), cost.parse().unwrap(), "{name}: {row}");
             let shown = row["parts"].as_array().unwrap().iter();
             let shown: Vec<Value> = shown

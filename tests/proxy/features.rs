@@ -22,6 +22,7 @@ fn cases(format: &str) -> Vec<Case> {
         ("background", "background", json!({"background": true})),
         ("web_search", "plugins[].id", json!({"plugins": [{"id": "web"}]})),
         ("other_tools", "plugins[].id", json!({"plugins": [{"id": "fusion"}]})),
+        ("web_search", "model", json!({"models": ["m", "other/model:online"]})),
     ];
     all.extend(cases_of_one(format));
     all

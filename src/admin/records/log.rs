@@ -203,9 +203,10 @@ pub struct PartRecord {
     /// A pass over a model: `message`, `fallback_message`, `advisor_message`, `compaction` or
     /// `other_pass`. A tool that the provider ran: `image_generation`, `code_interpreter`,
     /// `file_search`, `web_search` (without a fee in the price entry), `image_search`, `maps`,
-    /// `code_execution` or `web_fetch`.
+    /// `code_execution`, `web_fetch` or `partner_search`.
     pub kind: &'static str,
-    /// The model, as the provider named it; `null` = the one that was asked for.
+    /// The model, as the provider named it; `null` = the one that was asked for. Of containers of
+    /// another size than the usual one: the price entry that they need.
     pub model: Option<String>,
     /// Text that was neither read from nor written to a cache.
     pub input_tokens: u64,

@@ -137,6 +137,7 @@ const fn part_number(kind: PartKind) -> u64 {
         PartKind::Maps => 10,
         PartKind::CodeExecution => 11,
         PartKind::WebFetch => 12,
+        PartKind::PartnerSearch => 13,
     }
 }
 

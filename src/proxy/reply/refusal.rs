@@ -7,9 +7,12 @@ use serde_json::json;
 use super::limit_refusal;
 use super::refusal_reply::RefusalReply;
 use crate::domain::feature::Feature;
+use crate::domain::fee::Fee;
 use crate::domain::ids::WordId;
+use crate::domain::price::CostKind;
 use crate::formats::bad_request::BadRequest;
 use crate::limits::Denied;
+use crate::policy::bill::IMAGES;
 use crate::policy::client_version::{Client, Version};
 use crate::policy::features::DeniedBy;
 use crate::policy::select::SOON_MS;
@@ -17,6 +20,7 @@ use crate::policy::select::SOON_MS;
 /// Seconds after which a client may repeat a request whose body exceeded the budget: bodies are
 /// dropped as soon as providers answer.
 const BUDGET_RETRY_S: u32 = 2;
+const NO_UPGRADE: &str = "websockets are not served here: use POST with streaming";
 const CONVERSION_TIMED_OUT: &str =
     "the gateway is busy, and could not convert this large request in time";
 const BUDGET_EXCEEDED: &str = "the gateway holds as many request bodies as it may now, \
@@ -96,6 +100,14 @@ pub enum Refusal {
     ModelNotPriced {
         model: String,
     },
+    /// Providers serve the model, but none has a price for a tool that the request uses.
+    ToolNotPriced {
+        feature: Feature,
+        /// What asks for it.
+        member: &'static str,
+        fee: Fee,
+        model: String,
+    },
     /// Providers serve the model, but their stored credentials cannot be opened.
     NoProviderCredential,
     /// Providers exist, but none is available now.
@@ -131,10 +143,7 @@ impl Refusal {
             Self::WrongMethod { allow } => {
                 invalid(405, format!("this path takes {allow} only")).header("allow", allow)
             }
-            Self::UpgradeUnsupported => {
-                invalid(426, "websockets are not served here: use POST with streaming")
-                    .header("upgrade", "HTTP/1.1")
-            }
+            Self::UpgradeUnsupported => invalid(426, NO_UPGRADE).header("upgrade", "HTTP/1.1"),
             Self::MalformedHead(what) => invalid(400, *what),
             Self::TransferCoding => invalid(501, "of the transfer codings only `chunked` is taken"),
             Self::MissingCredential => unauthorized("no API key was sent"),
@@ -180,6 +189,7 @@ impl Refusal {
             Self::NoGroup { .. }
             | Self::UnknownModel { .. }
             | Self::ModelNotPriced { .. }
+            | Self::ToolNotPriced { .. }
             | Self::NoProviderCredential
             | Self::Unavailable { .. }
             | Self::UpstreamFailed { .. }
@@ -203,6 +213,9 @@ impl Refusal {
             }
             // 403 and not 400: the request is valid, and is served once a price is set.
             Self::ModelNotPriced { model } => forbidden(not_priced(model)).code("model_not_priced"),
+            Self::ToolNotPriced { feature, member, fee, model } => {
+                tool_not_priced(*feature, member, *fee, model)
+            }
             // No matter of permissions: it is served once the credential is there.
             Self::NoProviderCredential => {
                 overloaded(NO_PROVIDER_CREDENTIAL).retry_after(Some(SOON_MS.unsigned_abs()))
@@ -285,6 +298,7 @@ impl Refusal {
             Self::NoGroup { .. } => "no_group",
             Self::UnknownModel { .. } => "unknown_model",
             Self::ModelNotPriced { .. } => "model_not_priced",
+            Self::ToolNotPriced { .. } => "tool_not_priced",
             Self::NoProviderCredential => "no_provider_credential",
             Self::Unavailable { .. } => "unavailable",
             Self::UpstreamFailed { .. } => "upstream_failed",
@@ -334,6 +348,27 @@ fn feature_denied(feature: Feature, member: &str) -> RefusalReply {
          administrator to allow it"
     );
     let mut reply = forbidden(message).code("feature_not_allowed");
+    reply.extra = vec![("field", json!(member)), ("feature", json!(name))];
+    reply
+}
+
+fn tool_not_priced(feature: Feature, member: &str, fee: Fee, model: &str) -> RefusalReply {
+    let name = feature.as_str();
+    let entry = |field, entry: &str| format!("to add `{field}` to the price of {entry}, ");
+    let add = match fee {
+        Fee::Rate(CostKind::FileSearch) => entry("file_search_cost_per_1k_calls", model),
+        Fee::Rate(CostKind::Maps) => entry("google_maps_grounding_cost_per_query", model),
+        Fee::Rate(_) => entry("search_context_cost_per_query", model),
+        Fee::Container(of) => entry("code_interpreter_cost_per_session", of),
+        Fee::Images => format!("to add a price for {IMAGES}, "),
+        Fee::Free | Fee::Unknown => String::new(),
+    };
+    let message = format!(
+        "there is no price for {name}, which `{member}` asks for, with the model {model}, and this \
+         gateway does not serve it to this key without one: leave it out, or ask an administrator \
+         {add}to allow `unpriced_tools` or to set `prices.unpriced` to `serve`"
+    );
+    let mut reply = forbidden(message).code("tool_not_priced");
     reply.extra = vec![("field", json!(member)), ("feature", json!(name))];
     reply
 }

@@ -62,7 +62,7 @@ pub(in crate::proxy) async fn admit(
         }
     };
     let preferred = permit.session_provider();
-    let assumed = assumed(ctx, &selected.inbound, estimate);
+    let assumed = assumed(ctx, identified, &selected.inbound, estimate);
     if let Some(record) = &mut ctx.record {
         record.permit = Some(permit);
         record.decisions.extend(assumed);
@@ -72,7 +72,12 @@ pub(in crate::proxy) async fn admit(
 
 /// Says in the decision chain what was reserved, for a request that may cost more than its own
 /// model: one that names further models, or bounds the uses of tools.
-fn assumed(ctx: &RequestContext, inbound: &Inbound, amount: NanoUsd) -> Option<Decision> {
+fn assumed(
+    ctx: &RequestContext,
+    identified: &Identified,
+    inbound: &Inbound,
+    amount: NanoUsd,
+) -> Option<Decision> {
     let uses = inbound.peek.tool_bounds.uses;
     let mode = ctx.gateway.fixed.reservation;
     if mode == Reservation::Off || (inbound.named.is_empty() && uses.is_none()) {
@@ -80,7 +85,13 @@ fn assumed(ctx: &RequestContext, inbound: &Inbound, amount: NanoUsd) -> Option<D
     }
     let mut detail = format!("reserved {amount} USD ({}), with", mode.as_str());
     for named in &inbound.named {
-        let _ = write!(detail, " {} {},", named.member, named.name);
+        let _ = write!(detail, " {} {}", named.member, named.name);
+        if named.is_providers_choice() {
+            let dearest = identified.snapshot.dearest_relative(mode, &inbound.model);
+            let rates = dearest.map_or("nothing", |price| &price.model);
+            let _ = write!(detail, " (a model of the provider's choice: {rates})");
+        }
+        detail.push(',');
     }
     match uses {
         Some(uses) => {

@@ -15,7 +15,7 @@ use pingora::proxy::Session;
 use super::identify::Identified;
 use super::received::{self, Received};
 use crate::config::Live;
-use crate::domain::feature::FEATURES;
+use crate::domain::feature::{FEATURES, Feature};
 use crate::domain::feature_policy::FeatureUse;
 use crate::domain::ids::SessionId;
 use crate::domain::named_model::NamedModel;
@@ -38,7 +38,7 @@ pub struct Inbound {
     pub model: std::sync::Arc<str>,
     /// The other models that the request names, each once.
     pub named: Vec<NamedModel>,
-    /// The features that it uses, each once.
+    /// The features that it uses, each once, or once for each fee.
     pub features: Vec<FeatureUse>,
     pub stream: bool,
     /// The decoded body, in the pieces in which it arrived; empty once it is released.
@@ -93,6 +93,8 @@ pub(in crate::proxy) async fn body(
             session: inbound.session.clone(),
             stream: inbound.stream,
             estimated_input: count::from_peek(&inbound.peek),
+            format: ctx.format,
+            features: inbound.features.clone(),
         });
     }
     identified.renew(ctx)?;
@@ -149,6 +151,11 @@ fn look(
     let named = peek.named_models(&model);
     let mut features = std::mem::take(&mut peek.features);
     features.extend(features_of_head(session));
+    let is_search = |named: &NamedModel| Feature::is_search_of_name(&named.name);
+    if Feature::is_search_of_name(&model) || named.iter().any(is_search) {
+        let fee = Feature::WebSearch.row().fee;
+        features.push(FeatureUse::new(Feature::WebSearch, "model", fee));
+    }
     let stream = route.stream_in_path.or(peek.stream).unwrap_or(false);
     let headers = &session.req_header().headers;
     let header = ctx
@@ -184,10 +191,10 @@ fn look(
 fn features_of_head(session: &Session) -> impl Iterator<Item = FeatureUse> {
     /// Parsed once: parsing them for each request took 900 instructions.
     static ASKING: LazyLock<Vec<(HeaderName, FeatureUse)>> = LazyLock::new(|| {
-        let asking = FEATURES.iter().filter_map(|row| Some((row.feature, row.header?)));
-        let parsed = asking.map(|(feature, member)| {
-            let used = FeatureUse { feature, member, is_granted: false };
-            (HeaderName::from_static(member), used)
+        let parsed = FEATURES.iter().filter_map(|row| {
+            let member = row.header?;
+            let used = FeatureUse::new(row.feature, member, row.fee);
+            Some((HeaderName::from_static(member), used))
         });
         parsed.collect()
     });

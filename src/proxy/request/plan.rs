@@ -6,8 +6,9 @@ use std::sync::Arc;
 use super::admit::Admitted;
 use super::identify::Identified;
 use super::intake::Inbound;
-use super::select::unpriced;
+use super::select::{unpriced, unpriced_tool};
 use crate::domain::feature_policy::FeatureUse;
+use crate::domain::format::WireFormat;
 use crate::domain::named_model::NamedModel;
 use crate::domain::provider::Provider;
 use crate::formats::route::Operation;
@@ -52,7 +53,10 @@ pub(in crate::proxy) async fn plan(
             let (order, waiting, lacks_credential) = (Vec::new(), None, false);
             (Ok(Plan { inbound, order, waiting, lacks_credential }), none.into_decisions())
         }
-        Err(none) => (Err(refusal(&none, &identified.snapshot, &inbound)), none.into_decisions()),
+        Err(none) => {
+            let refused = refusal(&none, &identified.snapshot, &inbound, ctx.format);
+            (Err(refused), none.into_decisions())
+        }
     };
     if let Some(record) = &mut ctx.record {
         // What was reserved may stand there.
@@ -66,15 +70,17 @@ const fn is_for_now(none: &NoProvider) -> bool {
     matches!(none, NoProvider::Unavailable { .. } | NoProvider::WithoutCredential { .. })
 }
 
-fn refusal(none: &NoProvider, snapshot: &Snapshot, inbound: &Inbound) -> Refusal {
+fn refusal(
+    none: &NoProvider,
+    snapshot: &Snapshot,
+    inbound: &Inbound,
+    format: WireFormat,
+) -> Refusal {
     match none {
         NoProvider::NotInReach { .. } => {
             Refusal::NoGroup { exists: snapshot.providers.iter().any(|p| p.is_enabled) }
         }
-        NoProvider::Unpriced { .. } => {
-            let model = unpriced(snapshot, inbound).unwrap_or(&inbound.model);
-            Refusal::ModelNotPriced { model: model.to_owned() }
-        }
+        NoProvider::Unpriced { .. } => not_priced(snapshot, inbound, format),
         NoProvider::NamedModel { .. } => match named_nowhere(snapshot, inbound) {
             Some(NamedModel { name, member }) => {
                 Refusal::ModelNotAllowed { model: name.clone(), member: Some(member) }
@@ -94,6 +100,23 @@ fn refusal(none: &NoProvider, snapshot: &Snapshot, inbound: &Inbound) -> Refusal
         NoProvider::Unavailable { retry_after_ms, .. } => {
             Refusal::Unavailable { retry_after_ms: *retry_after_ms }
         }
+    }
+}
+
+/// A model without a price, or else a tool without one at a provider of the model.
+fn not_priced(snapshot: &Snapshot, inbound: &Inbound, format: WireFormat) -> Refusal {
+    let model = &*inbound.model;
+    let other = unpriced(snapshot, inbound);
+    let has_price =
+        |p: &&Arc<Provider>| snapshot.price_for(model, p.upstream_model(model)).is_some();
+    let mut priced = serving(snapshot, inbound).filter(has_price);
+    let tool = priced.find_map(|p| unpriced_tool(snapshot, inbound, p, format));
+    let model = other.unwrap_or(model).to_owned();
+    match tool.filter(|_| other.is_none()) {
+        Some(&FeatureUse { feature, member, fee, .. }) => {
+            Refusal::ToolNotPriced { feature, member, fee, model }
+        }
+        None => Refusal::ModelNotPriced { model },
     }
 }
 

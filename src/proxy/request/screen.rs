@@ -13,6 +13,7 @@ use bytes::Bytes;
 use super::identify::Identified;
 use super::intake::Inbound;
 use crate::domain::feature_policy::{FeaturePolicy, FeatureUse};
+use crate::domain::fee::Fee;
 use crate::domain::ids::WordId;
 use crate::domain::named_model::NamedModel;
 use crate::domain::provider::model_matches;
@@ -86,7 +87,8 @@ fn allowed(
     Ok(())
 }
 
-/// Notes which features the caller's records allow by name. The admin token has no such record.
+/// Notes which features the caller's records allow by name, and which need a price. The admin token
+/// has no such record.
 fn grant(
     ctx: &RequestContext,
     identified: &Identified,
@@ -102,8 +104,10 @@ fn grant(
         },
         Principal::Admin => CallerPolicies { key: &nothing, user: &nothing, groups: nothing },
     };
-    for FeatureUse { feature, member, is_granted } in features {
+    let is_refused = !ctx.live.unpriced.serves(identified.caller.has_money_limit());
+    for FeatureUse { feature, member, is_granted, fee, needs_price } in features {
         let (feature, member) = (*feature, *member);
+        *needs_price = *fee != Fee::Free && caller.needs_price(feature, is_refused);
         let refused = |by| Refusal::FeatureNotAllowed { feature, member, by };
         // Who lets a header pass for all has allowed it.
         let is_passed = feature.row().header.is_some_and(|header| {

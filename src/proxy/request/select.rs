@@ -7,6 +7,9 @@ use super::identify::Identified;
 use super::intake::Inbound;
 use super::screen::Screened;
 use crate::domain::clock::Timestamp;
+use crate::domain::feature_policy::{FeatureUse, Unpriced};
+use crate::domain::fee::Fee;
+use crate::domain::format::WireFormat;
 use crate::domain::group::{self, Groups};
 use crate::domain::ids::ProviderId;
 use crate::domain::money::NanoUsd;
@@ -15,6 +18,7 @@ use crate::domain::provider::Provider;
 use crate::formats::route::Operation;
 use crate::formats::{convert, count};
 use crate::limits::{Blocked, Permit};
+use crate::policy::bill;
 use crate::policy::reservation::{Forecast, Reservation};
 use crate::policy::select::{self, Availability, NoProvider, ProviderView, SelectInput, Selection};
 use crate::proxy::caller::Principal;
@@ -139,18 +143,14 @@ impl<'a> Asked<'a> {
         blocked: &[(ProviderId, Blocked)],
     ) -> Result<Selection, NoProvider> {
         let Self { ctx, identified, inbound, .. } = self;
-        let needs_price = self.needs_price().then_some(ask.model);
-        let is_refused = needs_price.is_some() && unpriced(&identified.snapshot, inbound).is_some();
-        let view = View { ctx, identified, blocked, now: ask.now, needs_price, is_refused };
+        let is_billed = *self.operation == Operation::Generate;
+        let is_limited = identified.caller.has_money_limit();
+        let needs_price = is_billed && !ctx.live.unpriced.serves(is_limited);
+        let is_refused = needs_price && unpriced(&identified.snapshot, inbound).is_some();
+        let billed = is_billed.then_some(inbound);
+        let view = View { ctx, identified, blocked, now: ask.now, billed, needs_price, is_refused };
         let mut draw = fastrand::Rng::with_seed(ctx.id.0.as_u64_pair().1);
         select::plan(ask, &identified.snapshot.providers, &view, &mut draw)
-    }
-
-    /// Whether this request is served only by providers with a price for its model.
-    fn needs_price(self) -> bool {
-        let is_limited = matches!(&self.identified.caller, Principal::Key { key, user }
-            if key.limits.of_money() || user.limits.of_money());
-        *self.operation == Operation::Generate && !self.ctx.live.unpriced.serves(is_limited)
     }
 
     /// What the request reserves. Token counting reserves nothing.
@@ -199,6 +199,33 @@ pub(super) fn unpriced<'a>(snapshot: &Snapshot, inbound: &'a Inbound) -> Option<
     others.find(is_unpriced).map(|named| &*named.name)
 }
 
+/// The first tool of a request that needs a price and has none at this provider, if the provider is
+/// asked for it. `format`: the client's.
+pub(super) fn unpriced_tool<'i>(
+    snapshot: &Snapshot,
+    inbound: &'i Inbound,
+    provider: &Provider,
+    format: WireFormat,
+) -> Option<&'i FeatureUse> {
+    let is_converted = provider.kind.format() != format;
+    let needs_price = |used: &FeatureUse| {
+        let denied = || provider.features.unpriced(used.feature) == Some(Unpriced::Refused);
+        used.needs_price || (used.fee != Fee::Free && denied())
+    };
+    let find = |name: &str| snapshot.price_for(name, name).map(AsRef::as_ref);
+    let is_priced = |used: &FeatureUse| {
+        let mut models = inbound.named.iter().filter(|named| named.member == NamedModel::TOOLS);
+        if used.fee == Fee::Images && models.clone().next().is_some() {
+            return models.all(|named| find(&named.name).is_some());
+        }
+        let (model, upstream) = (&*inbound.model, provider.upstream_model(&inbound.model));
+        bill::is_priced(used.fee, snapshot.price_for(model, upstream).map(AsRef::as_ref), find)
+    };
+    inbound.features.iter().find(|used| {
+        (!is_converted || used.feature.row().is_converted) && needs_price(used) && !is_priced(used)
+    })
+}
+
 /// The present state of each provider, as selection needs it.
 struct View<'a> {
     ctx: &'a RequestContext,
@@ -206,17 +233,21 @@ struct View<'a> {
     /// Providers whose own limits are reached.
     blocked: &'a [(ProviderId, Blocked)],
     now: Timestamp,
-    /// The requested model, if it must have a price.
-    needs_price: Option<&'a str>,
+    /// The request, if it costs anything.
+    billed: Option<&'a Inbound>,
+    /// Its model must have a price.
+    needs_price: bool,
     /// Another model that the request names has no price, and must have one.
     is_refused: bool,
 }
 
 impl ProviderView for View<'_> {
     fn is_priced(&self, provider: &Provider) -> bool {
-        let Some(model) = self.needs_price else { return true };
-        !self.is_refused
-            && self.identified.snapshot.price_for(model, provider.upstream_model(model)).is_some()
+        let Some(inbound) = self.billed else { return true };
+        let (snapshot, model) = (&self.identified.snapshot, &inbound.model);
+        let has_price = || snapshot.price_for(model, provider.upstream_model(model)).is_some();
+        (!self.needs_price || (!self.is_refused && has_price()))
+            && unpriced_tool(snapshot, inbound, provider, self.ctx.format).is_none()
     }
 
     fn availability(&self, provider: &Provider) -> Availability {

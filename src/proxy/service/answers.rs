@@ -103,6 +103,7 @@ impl Service {
             Refusal::BodyBudgetExceeded => metrics.bodies.refused.inc(),
             Refusal::ModelNotAllowed { .. }
             | Refusal::FeatureNotAllowed { .. }
+            | Refusal::ToolNotPriced { .. }
             | Refusal::ClientNotAllowed
             | Refusal::ClientOutdated { .. }
             | Refusal::SensitiveWord { .. } => metrics.screened(refusal.reason()),

@@ -36,6 +36,7 @@ const MIGRATIONS: &[Twin] = &[
     migration!(1, "0001_schema"),
     migration!(2, "0002_features"),
     migration!(3, "0003_invoice_sources"),
+    migration!(4, "0004_unpriced_parts"),
 ];
 
 /// The table of sqlx.

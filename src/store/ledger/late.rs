@@ -7,6 +7,7 @@
 
 use sqlx::AnyConnection;
 
+use super::reprice::Repriced;
 use super::spend::SpendRow;
 use crate::store::engine::column::{Fields, Values};
 use crate::store::engine::error::StoreError;
@@ -84,12 +85,13 @@ impl Store {
     pub(super) async fn has_late(
         &self,
         transaction: Numbered,
-        request: &[u8; 16],
+        request: &Repriced,
     ) -> Result<bool, StoreError> {
         let mut values = Values::default();
-        values.int(transaction.xid).bytes(request);
+        values.int(transaction.xid).bytes(&request.request_id).opt_text(request.extra.as_deref());
         let sql = "SELECT txid_status($1) AS status, (SELECT COUNT(*) FROM ledger \
-                   WHERE request_id = $2 AND cost IS NOT NULL) AS priced";
+                   WHERE request_id = $2 AND cost IS NOT NULL \
+                   AND ($3 IS NULL OR usage_extra = $3)) AS priced";
         let row = sqlx::query_with(sql, values.into_arguments())
             .fetch_one(&mut *self.reader().await?)
             .await?;

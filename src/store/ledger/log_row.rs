@@ -170,6 +170,9 @@ struct Extra {
     exact_tier: ServiceTier,
     #[serde(skip_serializing_if = "is_default")]
     parts: Vec<Part>,
+    /// A part has no price: the marker by which an index finds the row.
+    #[serde(skip_serializing_if = "is_default")]
+    unpriced: bool,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -186,6 +189,7 @@ impl Extra {
             usage.web_searches,
         ]
         .map(|count| count.min(MAX_TOKENS));
+        let unpriced = parts.iter().any(|part| part.cost.is_none() && !part.free);
         let parts = parts.iter().map(stored_part).collect();
         let (tier, exact_tier) = match usage.tier {
             ServiceTier::Ultrafast => (ServiceTier::Priority, usage.tier),
@@ -201,6 +205,7 @@ impl Extra {
             tier,
             exact_tier,
             parts,
+            unpriced,
         };
         if is_default(&extra) { None } else { serde_json::to_string(&extra).ok() }
     }

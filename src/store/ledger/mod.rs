@@ -12,6 +12,7 @@ pub(super) mod opening;
 mod prune;
 pub(super) mod recent;
 pub(super) mod reprice;
+pub(super) mod reprice_parts;
 pub(super) mod spend;
 pub(super) mod sums;
 pub(super) mod totals;

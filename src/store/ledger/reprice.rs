@@ -56,13 +56,15 @@ impl std::ops::Deref for Used {
 /// Prices what a request used, times its multiplier.
 type Pricing<'a> = &'a (dyn Fn(&mut Used, Decimal) -> NanoUsd + Sync);
 
-struct Unpriced {
-    request_id: [u8; 16],
+/// A request with its late cost.
+#[derive(Debug, Clone)]
+pub(super) struct Repriced {
+    pub(super) request_id: [u8; 16],
     /// The column `usage_extra`, if it has changed.
-    extra: Option<String>,
-    spend: SpendRow,
-    endpoint: String,
-    status_code: i64,
+    pub(super) extra: Option<String>,
+    pub(super) spend: SpendRow,
+    pub(super) endpoint: String,
+    pub(super) status_code: i64,
 }
 
 const LEDGER: &str = "UPDATE ledger SET cost = $1, price_model = $2, \
@@ -81,10 +83,10 @@ const SQLITE_ARCHIVE: &str = "UPDATE ledger_archive SET cost = $1, price_model =
 const ASK_AGAIN: Duration = Duration::from_millis(500);
 
 /// The group of a sum: hour, key, user, provider, endpoint and status; an id of 0 means none.
-type Group = (i64, i64, i64, i64, String, i64);
+pub(super) type Group = (i64, i64, i64, i64, String, i64);
 
 /// Cost, and the number of requests that have one now.
-type Amount = (i64, i64);
+pub(super) type Amount = (i64, i64);
 
 impl Store {
     /// The first model name after `after` with requests that have no price. One index look-up.
@@ -142,11 +144,10 @@ impl Store {
             if !put(&mut tx, self.backend(), of, &found).await? {
                 continue;
             }
-            first.get_or_insert(found.request_id);
-            let spend = found.spend;
             let sum = sums.entry(group(&found)).or_default();
             *sum = (sum.0.saturating_add(cost), sum.1 + 1);
-            priced.push(spend);
+            priced.push(found.spend);
+            first.get_or_insert(found);
         }
         add(&mut tx, of.model, &sums).await?;
         for (sql, values) in
@@ -168,7 +169,7 @@ impl Store {
     }
 
     /// Whether a commit without an answer took effect. Waits until the database says so.
-    async fn took_effect(&self, transaction: Numbered, request: &[u8; 16]) -> bool {
+    pub(super) async fn took_effect(&self, transaction: Numbered, request: &Repriced) -> bool {
         // The embedded database answers, or has not committed.
         while self.backend() == Backend::Postgres {
             match self.has_late(transaction, request).await {
@@ -189,7 +190,7 @@ async fn unpriced(
     of: UnpricedOf<'_>,
     max: u32,
     price: Pricing<'_>,
-) -> Result<Vec<Unpriced>, StoreError> {
+) -> Result<Vec<Repriced>, StoreError> {
     const COLUMNS: &str = "SELECT request_id, started_at, key_id, user_id, provider_id, endpoint, \
         status_code, cost_multiplier, input_tokens, output_tokens, cache_write_5m_tokens, \
         cache_write_1h_tokens, cache_read_tokens, reasoning_tokens, image_input_tokens, \
@@ -210,13 +211,13 @@ async fn unpriced(
     Ok(found)
 }
 
-fn read(row: &AnyRow, price: Pricing<'_>) -> Result<Unpriced, StoreError> {
+fn read(row: &AnyRow, price: Pricing<'_>) -> Result<Repriced, StoreError> {
     let fields = Fields { row, table: "ledger" };
     let (usage, parts) = log_row::read_usage(fields)?;
     let mut used = Used { usage, parts, upstream_model: fields.opt_text("upstream_model")? };
     let cost = price(&mut used, fields.parsed("cost_multiplier")?);
     let has_parts = !used.parts.is_empty();
-    Ok(Unpriced {
+    Ok(Repriced {
         request_id: fields.bytes("request_id")?,
         extra: has_parts.then(|| log_row::extra(&used.usage, &used.parts)).flatten(),
         spend: SpendRow {
@@ -237,7 +238,7 @@ async fn put(
     connection: &mut AnyConnection,
     backend: Backend,
     of: UnpricedOf<'_>,
-    row: &Unpriced,
+    row: &Repriced,
 ) -> Result<bool, StoreError> {
     match backend {
         Backend::Postgres => {
@@ -256,7 +257,7 @@ async fn set(
     connection: &mut AnyConnection,
     sql: &'static str,
     of: UnpricedOf<'_>,
-    row: &Unpriced,
+    row: &Repriced,
 ) -> Result<bool, StoreError> {
     let mut values = Values::default();
     values.int(row.spend.cost.0).opt_text((of.price_model != of.model).then_some(of.price_model));
@@ -265,7 +266,7 @@ async fn set(
     Ok(done.rows_affected() > 0)
 }
 
-fn group(row: &Unpriced) -> Group {
+pub(super) fn group(row: &Repriced) -> Group {
     let id = |id: Option<i64>| id.unwrap_or(0);
     let spend = &row.spend;
     let (key, user) = (id(spend.key_id.map(|k| k.0)), id(spend.user_id.map(|u| u.0)));
@@ -275,7 +276,7 @@ fn group(row: &Unpriced) -> Group {
 
 /// Adds to the sums of every granularity, table by table and row by row in the order in which the
 /// ledger's writer locks them.
-async fn add(
+pub(super) async fn add(
     connection: &mut AnyConnection,
     model: &str,
     sums: &BTreeMap<Group, Amount>,

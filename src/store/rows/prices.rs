@@ -115,6 +115,14 @@ impl Tx {
 }
 
 impl Store {
+    /// The whole price table.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn price_table(&self) -> Result<Vec<Arc<Price>>, StoreError> {
+        all(&mut *self.reader().await?, &FastMap::default()).await
+    }
+
     /// The stored price of one model.
     ///
     /// # Errors

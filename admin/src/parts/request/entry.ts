@@ -58,6 +58,7 @@ export const PARTS = [
   "maps",
   "code_execution",
   "web_fetch",
+  "partner_search",
 ] as const;
 /** The text key of a part. */
 export const partOf = (name: string): (typeof PARTS)[number] =>

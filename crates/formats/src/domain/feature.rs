@@ -4,6 +4,9 @@
 //! [`FEATURES`] is the one table of them. `formats::peek` finds them in a body by it, whatever the
 //! format: no two formats give one word two meanings.
 
+use super::fee::{Fee, TOOLS};
+use super::price::CostKind;
+
 /// One feature, or a class of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "each one's row describes it")]
@@ -36,10 +39,8 @@ pub enum Feature {
 /// What a feature is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sort {
-    /// A hosted tool that costs no more than its tokens, or whose fee requests are charged.
+    /// A hosted tool.
     Tool,
-    /// A hosted tool whose fee, or whose model's tokens, are charged to no request.
-    UnpricedTool,
     /// How, where and how fast the request is served.
     Service,
     /// Who pays: refused unless a record allows it.
@@ -68,6 +69,10 @@ pub struct Row {
     pub header: Option<&'static str>,
     /// A converted request still asks for it.
     pub is_converted: bool,
+    /// What its use is charged for.
+    pub fee: Fee,
+    /// The same of some of its types and members, without a path.
+    pub other_fees: &'static [(&'static str, Fee)],
     /// One line for people.
     pub doc: &'static str,
 }
@@ -81,6 +86,8 @@ const NONE: Row = Row {
     members: &[],
     header: None,
     is_converted: false,
+    fee: Fee::Free,
+    other_fees: &[],
     doc: "",
 };
 
@@ -104,13 +111,22 @@ pub static FEATURES: [Row; 23] = [
         ],
         members: &["web_search_options", "search_parameters", "enable_search", "plugins[].id: web"],
         is_converted: true,
+        fee: Fee::Rate(CostKind::WebSearch),
+        // No reply says how often these searched.
+        other_fees: &[
+            ("x_search", Fee::Unknown),
+            ("browser_search", Fee::Unknown),
+            ("builtin_function", Fee::Unknown),
+            ("search_parameters", Fee::Unknown),
+            ("enable_search", Fee::Unknown),
+        ],
         doc: "Web search by the provider.",
         ..NONE
     },
     Row {
         feature: Feature::PartnerSearch,
         name: "partner_search",
-        sort: Sort::UnpricedTool,
+        fee: Fee::Unknown,
         tool_members: &[
             "enterpriseWebSearch",
             "enterprise_web_search",
@@ -126,6 +142,7 @@ pub static FEATURES: [Row; 23] = [
         feature: Feature::ImageSearch,
         name: "image_search",
         tool_members: &["googleSearch.searchTypes.imageSearch"],
+        fee: Fee::Unknown,
         doc: "Google's search for images.",
         ..NONE
     },
@@ -133,6 +150,7 @@ pub static FEATURES: [Row; 23] = [
         feature: Feature::Maps,
         name: "maps",
         tool_members: &["googleMaps", "google_maps"],
+        fee: Fee::Rate(CostKind::Maps),
         doc: "Google Maps.",
         ..NONE
     },
@@ -141,6 +159,7 @@ pub static FEATURES: [Row; 23] = [
         name: "web_fetch",
         types: &["web_fetch*", "openrouter:web_fetch"],
         tool_members: &["urlContext", "url_context"],
+        other_fees: &[("openrouter:web_fetch", Fee::Unknown)],
         doc: "Pages that the provider fetches.",
         ..NONE
     },
@@ -148,15 +167,23 @@ pub static FEATURES: [Row; 23] = [
         feature: Feature::ImageGeneration,
         name: "image_generation",
         types: &["image_generation*", "openrouter:image_generation"],
+        fee: Fee::Images,
+        other_fees: &[("openrouter:image_generation", Fee::Unknown)],
         doc: "Images by a model of the tool.",
         ..NONE
     },
     Row {
         feature: Feature::CodeInterpreter,
         name: "code_interpreter",
-        sort: Sort::UnpricedTool,
         types: &["code_interpreter*", "code_execution*"],
         tool_members: &["codeExecution", "code_execution", "environment.type: container_*"],
+        fee: Fee::Container(TOOLS),
+        // By the hour; for tokens alone; not reported.
+        other_fees: &[
+            ("codeExecution", Fee::Free),
+            ("code_execution*", Fee::Unknown),
+            ("environment", Fee::Unknown),
+        ],
         doc: "Code that runs in the provider's containers, shells there included.",
         ..NONE
     },
@@ -165,6 +192,13 @@ pub static FEATURES: [Row; 23] = [
         name: "file_search",
         types: &["file_search*", "retrieval", "document_library", "collections_search"],
         tool_members: &["fileSearch", "file_search", "retrieval"],
+        fee: Fee::Rate(CostKind::FileSearch),
+        other_fees: &[
+            ("fileSearch", Fee::Free),
+            ("retrieval", Fee::Unknown),
+            ("document_library", Fee::Unknown),
+            ("collections_search", Fee::Unknown),
+        ],
         doc: "Search in files and stores that the provider holds.",
         ..NONE
     },
@@ -195,7 +229,7 @@ pub static FEATURES: [Row; 23] = [
     Row {
         feature: Feature::OtherTools,
         name: "other_tools",
-        sort: Sort::UnpricedTool,
+        fee: Fee::Unknown,
         members: &["plugins[].id: any other"],
         doc: "Tools of any other type that the client does not run itself, and plugins.",
         ..NONE
@@ -283,7 +317,7 @@ pub static FEATURES: [Row; 23] = [
         feature: Feature::UnpricedTools,
         name: "unpriced_tools",
         sort: Sort::Class,
-        doc: "The tools above whose fee is charged to no request.",
+        doc: "The tools above without a price for the requested model.",
         ..NONE
     },
 ];
@@ -371,17 +405,28 @@ impl Feature {
         Some(row.map_or(Self::OtherTools, |row| row.feature))
     }
 
+    /// Whether a model's name asks for a web search: OpenRouter's `…:online`.
+    #[must_use]
+    pub fn is_search_of_name(model: &str) -> bool {
+        let end = model.len().checked_sub(":online".len()).and_then(|at| model.get(at..));
+        end.is_some_and(|end| end.eq_ignore_ascii_case(":online"))
+    }
+
+    /// What its use is charged for, if this type or member asks for it.
+    #[must_use]
+    pub fn fee(self, word: &str) -> Fee {
+        let row = self.row();
+        let other = row.other_fees.iter().find(|(known, _)| matches(known, word));
+        other.map_or(row.fee, |(_, fee)| *fee)
+    }
+
     pub(super) const fn bit(self) -> u32 {
         1 << self as u32
     }
 
-    /// The classes that contain it.
-    pub(super) fn classes(self) -> u32 {
-        match self.row().sort {
-            Sort::Tool => Self::HostedTools.bit(),
-            Sort::UnpricedTool => Self::HostedTools.bit() | Self::UnpricedTools.bit(),
-            Sort::Service | Sort::Payer | Sort::Class => 0,
-        }
+    /// The class that contains it, whatever its price.
+    pub(super) fn class(self) -> u32 {
+        if self.row().sort == Sort::Tool { Self::HostedTools.bit() } else { 0 }
     }
 }
 
@@ -395,6 +440,22 @@ mod tests {
             assert_eq!(row.feature as usize, at, "{}", row.name);
             assert_eq!(Feature::parse(row.name), Some(row.feature));
             assert!(row.doc.ends_with('.'), "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn a_fee_is_that_of_the_type_or_member() {
+        for (feature, word, fee) in [
+            (Feature::WebSearch, "web_search_20260318", Fee::Rate(CostKind::WebSearch)),
+            (Feature::WebSearch, "X_SEARCH", Fee::Unknown),
+            (Feature::CodeInterpreter, "code_interpreter", Fee::Container(TOOLS)),
+            (Feature::CodeInterpreter, "code_execution_20260521", Fee::Unknown),
+            (Feature::CodeInterpreter, "codeExecution", Fee::Free),
+            (Feature::FileSearch, "file_search", Fee::Rate(CostKind::FileSearch)),
+            (Feature::FileSearch, "fileSearch", Fee::Free),
+            (Feature::Speed, "speed", Fee::Free),
+        ] {
+            assert_eq!(feature.fee(word), fee, "{word}");
         }
     }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::feature::{FEATURES, Feature, Sort};
+use super::fee::Fee;
 
 /// Features by name, as a record lists them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -66,7 +67,21 @@ impl FeaturePolicy {
             (_, true) => Some(false),
             _ => None,
         };
-        of(feature.bit()).or_else(|| of(feature.classes()))
+        of(feature.bit()).or_else(|| of(feature.class()))
+    }
+
+    /// What it says of a tool's use without a price: served, if it allows `unpriced_tools`; refused,
+    /// if it denies those and does not allow the tool. `None` if it does not say.
+    #[must_use]
+    pub fn unpriced(&self, feature: Feature) -> Option<Unpriced> {
+        let class = Feature::UnpricedTools.bit();
+        if self.allowed.0 & class != 0 {
+            Some(Unpriced::Served)
+        } else if self.says(feature) == Some(true) {
+            Some(Unpriced::AsSetting)
+        } else {
+            (self.denied.0 & class != 0).then_some(Unpriced::Refused)
+        }
     }
 
     /// Both, as records of one rank: what either allows is allowed.
@@ -78,6 +93,17 @@ impl FeaturePolicy {
     }
 }
 
+/// How a tool's use without a price is treated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unpriced {
+    /// It is served.
+    Served,
+    /// As a model without a price: by the setting `prices.unpriced`.
+    AsSetting,
+    /// It is refused.
+    Refused,
+}
+
 /// A feature that a request uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FeatureUse {
@@ -87,9 +113,19 @@ pub struct FeatureUse {
     pub member: &'static str,
     /// The key, its user or a group allows it by name: only a provider's own denial is left.
     pub is_granted: bool,
+    /// What it is charged for.
+    pub fee: Fee,
+    /// It is refused without a price.
+    pub needs_price: bool,
 }
 
 impl FeatureUse {
+    /// A use, before any record was asked.
+    #[must_use]
+    pub const fn new(feature: Feature, member: &'static str, fee: Fee) -> Self {
+        Self { feature, member, is_granted: false, fee, needs_price: false }
+    }
+
     /// Whether a provider with this policy may be asked. `converted`: in another format than the
     /// client's.
     #[must_use]
@@ -109,9 +145,7 @@ mod tests {
 
     #[test]
     fn a_name_goes_before_a_class_and_allowing_before_denying() {
-        use Feature::{
-            CodeInterpreter, Computer, HostedTools, Maps, Speed, UnpricedTools, WebSearch,
-        };
+        use Feature::{CodeInterpreter, HostedTools, Maps, Speed, UnpricedTools, WebSearch};
         let set = |features: &[Feature]| features.iter().copied().collect::<FeatureSet>();
         for (allowed, denied, feature, expected) in [
             (&[][..], &[][..], Maps, None),
@@ -121,12 +155,21 @@ mod tests {
             (&[], &[HostedTools], Speed, None),
             (&[WebSearch], &[HostedTools], WebSearch, Some(true)),
             (&[HostedTools], &[Maps], Maps, Some(false)),
-            (&[], &[UnpricedTools], CodeInterpreter, Some(false)),
-            (&[], &[UnpricedTools], Maps, None),
-            (&[], &[UnpricedTools], Computer, None),
+            (&[], &[UnpricedTools], CodeInterpreter, None),
         ] {
             let policy = FeaturePolicy { allowed: set(allowed), denied: set(denied) };
             assert_eq!(policy.says(feature), expected, "{policy:?} {feature:?}");
+        }
+        for (allowed, denied, expected) in [
+            (&[][..], &[][..], None),
+            (&[], &[UnpricedTools][..], Some(Unpriced::Refused)),
+            (&[UnpricedTools][..], &[UnpricedTools], Some(Unpriced::Served)),
+            (&[Maps], &[UnpricedTools], Some(Unpriced::AsSetting)),
+            (&[HostedTools], &[], Some(Unpriced::AsSetting)),
+            (&[WebSearch], &[UnpricedTools], Some(Unpriced::Refused)),
+        ] {
+            let policy = FeaturePolicy { allowed: set(allowed), denied: set(denied) };
+            assert_eq!(policy.unpriced(Maps), expected, "{policy:?}");
         }
     }
 }

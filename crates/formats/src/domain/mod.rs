@@ -7,6 +7,7 @@ pub mod error_rule;
 pub mod fast_map;
 pub mod feature;
 pub mod feature_policy;
+pub mod fee;
 pub mod format;
 pub mod group;
 pub mod ids;

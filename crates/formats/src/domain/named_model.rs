@@ -15,6 +15,8 @@ pub struct NamedModel {
 impl NamedModel {
     /// The member that lets the provider itself choose, by the name [`Self::PROVIDERS_CHOICE`].
     pub const FALLBACKS: &str = "fallbacks";
+    /// The member of hosted tools.
+    pub const TOOLS: &str = "tools[].model";
     /// Any model that the provider likes. A user's list has to hold this word; that of a provider
     /// need not, since it is the provider that chooses.
     pub const PROVIDERS_CHOICE: &str = "default";

@@ -14,7 +14,8 @@ use super::usage::Usage;
 pub struct Part {
     /// What it is.
     pub kind: PartKind,
-    /// The model, as the provider names it; `None` = the one that the request asked for.
+    /// The model, as the provider names it; `None` = the one that the request asked for. For
+    /// containers of another size than the usual one, the entry that they are charged by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Arc<str>>,
     /// The tokens that it is charged for, and its tier.
@@ -68,11 +69,13 @@ pub enum PartKind {
     CodeExecution,
     /// Pages that the provider fetched, for nothing but their tokens.
     WebFetch,
+    /// Searches by Exa, Parallel or an enterprise's index.
+    PartnerSearch,
 }
 
 impl PartKind {
     /// Every kind, each once.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Message,
         Self::FallbackMessage,
         Self::AdvisorMessage,
@@ -86,6 +89,7 @@ impl PartKind {
         Self::Maps,
         Self::CodeExecution,
         Self::WebFetch,
+        Self::PartnerSearch,
     ];
 
     /// The name in records and on the wire, such as `advisor_message`.
@@ -105,6 +109,7 @@ impl PartKind {
             Self::Maps => "maps",
             Self::CodeExecution => "code_execution",
             Self::WebFetch => "web_fetch",
+            Self::PartnerSearch => "partner_search",
         }
     }
 

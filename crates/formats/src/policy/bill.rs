@@ -13,15 +13,16 @@ use rust_decimal::Decimal;
 
 use super::cost::{self, CostLine};
 use super::price_name;
+use crate::domain::feature::Feature;
+use crate::domain::feature_policy::FeatureUse;
+use crate::domain::fee::{Fee, TOOLS};
 use crate::domain::money::NanoUsd;
 use crate::domain::part::{Part, PartKind};
 use crate::domain::price::{CostKind, Price};
 use crate::domain::usage::Usage;
 
-/// The entry of fees for tools that no model's entry names.
-const TOOLS: &str = "openai/container";
 /// The model that makes images if neither the request nor the reply names one.
-const IMAGES: &str = "gpt-image-2.6-sunburst";
+pub const IMAGES: &str = "gpt-image-2.6-sunburst";
 
 /// A reply, and where its prices are.
 pub struct Reply<'a, 'n, F> {
@@ -33,6 +34,45 @@ pub struct Reply<'a, 'n, F> {
     pub find: F,
     /// The provider's multiplier.
     pub multiplier: Decimal,
+}
+
+/// Whether a tool's use can be charged. `own`: the entry of the requested model; `find`: that of any
+/// other name.
+pub fn is_priced<'a>(
+    fee: Fee,
+    own: Option<&Price>,
+    find: impl Fn(&str) -> Option<&'a Price>,
+) -> bool {
+    let has = |price: Option<&Price>, kind| price.is_some_and(|p| p.rates.base(kind).is_some());
+    match fee {
+        Fee::Free => true,
+        Fee::Rate(CostKind::WebSearch) => has(own, CostKind::WebSearch),
+        Fee::Rate(kind) => has(own, kind) || has(find(TOOLS), kind),
+        Fee::Container(entry) => {
+            let kind = CostKind::CodeInterpreter;
+            (entry == TOOLS && has(own, kind)) || has(find(entry), kind)
+        }
+        Fee::Images => find(IMAGES).is_some(),
+        Fee::Unknown => false,
+    }
+}
+
+/// Adds what only the request says: at whom the reply's queries were searched, and the size of its
+/// containers.
+pub fn as_asked(features: &[FeatureUse], usage: &mut Usage, parts: &mut Vec<Part>) {
+    let is_elsewhere = features.iter().any(|used| used.feature == Feature::PartnerSearch);
+    if is_elsewhere && usage.web_searches > 0 {
+        let searches = std::mem::take(&mut usage.web_searches);
+        parts.push(Part::calls(PartKind::PartnerSearch, searches));
+    }
+    let sizes = features.iter().filter_map(|used| match used.fee {
+        Fee::Container(entry) if entry != TOOLS => Some(entry),
+        _ => None,
+    });
+    for entry in sizes {
+        let containers = parts.iter_mut().filter(|part| part.kind == PartKind::CodeInterpreter);
+        containers.for_each(|part| part.model = Some(entry.into()));
+    }
 }
 
 /// A line of a bill, and the entry that it is charged by.
@@ -75,6 +115,9 @@ impl<'a, F: Fn(&str) -> Option<&'a Price>> Reply<'a, '_, F> {
         let charged = |price: &'a Price| {
             cost::tool(&price.rates, kind, part.quantity).map(|line| Line { price, line })
         };
+        if let Some(container) = &part.model {
+            return (self.find)(container).and_then(charged).map(|line| vec![line]);
+        }
         let line = self.own.and_then(charged);
         if part.kind == PartKind::WebSearch {
             // With a fee they are among the lines beside the parts.
@@ -104,6 +147,35 @@ impl<'a, F: Fn(&str) -> Option<&'a Price>> Reply<'a, '_, F> {
         self.beside(usage, parts).into_iter().flatten().chain(each).collect()
     }
 
+    /// Charges the parts that have no cost yet, where there is a price now; returns their sum.
+    pub fn charge_late(&self, parts: &mut [Part]) -> NanoUsd {
+        let mut added = NanoUsd::ZERO;
+        for part in parts.iter_mut().filter(|part| part.cost.is_none() && !part.free) {
+            let quantity = part.quantity;
+            let fee = |price: &'a Price| {
+                let line = cost::tool(&price.rates, CostKind::WebSearch, quantity)?;
+                Some(vec![Line { price, line }])
+            };
+            let lines = match part.kind {
+                PartKind::WebSearch => self.own.and_then(fee),
+                _ => self.part(part),
+            };
+            if let Some(lines) = lines {
+                added = added.saturating_add(self.put(part, &lines, sum(&lines)));
+            }
+        }
+        added
+    }
+
+    /// Notes the cost of a part, and the entry; returns the cost.
+    fn put(&self, part: &mut Part, lines: &[Line<'_>], sum: Decimal) -> NanoUsd {
+        let cost = cost::rounded(sum, self.multiplier).min(NanoUsd::MAX_OF_REQUEST);
+        part.cost = Some(cost);
+        let entry = lines.first().map(|line| line.price.model.as_str());
+        part.price_model = entry.filter(|entry| *entry != self.asked[0]).map(Into::into);
+        cost
+    }
+
     /// The cost, and that of each part; `None` if the reply has no price. A part without a price
     /// keeps the cost that it has.
     pub fn charge(&self, usage: &Usage, parts: &mut [Part]) -> Option<NanoUsd> {
@@ -118,9 +190,7 @@ impl<'a, F: Fn(&str) -> Option<&'a Price>> Reply<'a, '_, F> {
             };
             let own = sum(&lines);
             all = all.checked_add(own).unwrap_or(Decimal::MAX);
-            part.cost = Some(cost::rounded(own, self.multiplier).min(NanoUsd::MAX_OF_REQUEST));
-            let entry = lines.first().map(|line| line.price.model.as_str());
-            part.price_model = entry.filter(|entry| *entry != self.asked[0]).map(Into::into);
+            self.put(part, &lines, own);
         }
         let total = cost::rounded(all, self.multiplier).saturating_add(known);
         is_priced.then(|| total.min(NanoUsd::MAX_OF_REQUEST))
@@ -132,7 +202,7 @@ const fn fee(kind: PartKind) -> Option<CostKind> {
     match kind {
         PartKind::CodeInterpreter => Some(CostKind::CodeInterpreter),
         PartKind::FileSearch => Some(CostKind::FileSearch),
-        PartKind::WebSearch | PartKind::ImageSearch => Some(CostKind::WebSearch),
+        PartKind::WebSearch => Some(CostKind::WebSearch),
         PartKind::Maps => Some(CostKind::Maps),
         _ => None,
     }

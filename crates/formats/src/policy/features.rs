@@ -4,7 +4,7 @@
 //! the key. So a denial holds unless the same or a more specific record allows the feature.
 
 use crate::domain::feature::{Feature, Sort};
-use crate::domain::feature_policy::FeaturePolicy;
+use crate::domain::feature_policy::{FeaturePolicy, Unpriced};
 
 /// What the records of a caller say.
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +59,18 @@ impl CallerPolicies<'_> {
             said => Ok(said.is_some()),
         }
     }
+
+    /// Whether the use of a tool is refused without a price, if the setting `prices.unpriced` does
+    /// so for this caller (`is_refused`).
+    #[must_use]
+    pub fn needs_price(&self, tool: Feature, is_refused: bool) -> bool {
+        let said = [self.key, self.user, &self.groups].into_iter();
+        match said.filter_map(|policy| policy.unpriced(tool)).next() {
+            Some(Unpriced::Served) => false,
+            Some(Unpriced::Refused) => true,
+            Some(Unpriced::AsSetting) | None => is_refused,
+        }
+    }
 }
 
 /// Whether a feature that no caller's record speaks of needs a provider that allows it, and none
@@ -76,8 +88,34 @@ mod tests {
     use super::*;
 
     fn policy(says: Option<bool>) -> FeaturePolicy {
-        let of = |wanted| (says == Some(wanted)).then_some(Feature::Maps).into_iter().collect();
+        of(Feature::Maps, says)
+    }
+
+    fn of(feature: Feature, says: Option<bool>) -> FeaturePolicy {
+        let of = |wanted| (says == Some(wanted)).then_some(feature).into_iter().collect();
         FeaturePolicy { allowed: of(true), denied: of(false) }
+    }
+
+    #[test]
+    fn the_most_specific_record_decides_about_a_tool_without_a_price() {
+        let (no, yes, none) = (Some(false), Some(true), None);
+        for (key, user, is_refused, expected) in [
+            (none, none, true, true),
+            (none, none, false, false),
+            (yes, no, true, false),
+            (none, yes, true, false),
+            (none, no, false, true),
+            (no, yes, false, true),
+        ] {
+            let class = |says| of(Feature::UnpricedTools, says);
+            let (key, user, groups) = (&class(key), &class(user), class(none));
+            let caller = CallerPolicies { key, user, groups };
+            assert_eq!(caller.needs_price(Feature::Maps, is_refused), expected, "{caller:?}");
+        }
+        // The tool's own name goes before the class, and leaves it to the setting.
+        let (key, user) = (&policy(yes), &of(Feature::UnpricedTools, no));
+        let caller = CallerPolicies { key, user, groups: policy(none) };
+        assert!(!caller.needs_price(Feature::Maps, false));
     }
 
     #[test]

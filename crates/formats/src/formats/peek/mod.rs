@@ -108,7 +108,7 @@ pub struct Peek {
     pub inner_model: Option<String>,
     /// The models that other members name, each once.
     pub named: Vec<NamedModel>,
-    /// The features that it uses, each once.
+    /// The features that it uses, each once, or once for each fee.
     pub features: Vec<FeatureUse>,
     /// The bound on the reply's tokens, by any format's name for it.
     pub max_tokens: Option<u64>,

@@ -88,8 +88,12 @@ pub(super) enum Place {
     UrlContext,
     CodeExecution,
     FileSearch,
+    Retrieval,
     ComputerUse,
     ToolMcpServers,
+    /// The container of a tool, by its id, or its size.
+    Container,
+    ContainerMemory,
 }
 
 impl Place {
@@ -160,6 +164,9 @@ impl Place {
             Self::UrlContext => (Feature::WebFetch, "tools[].urlContext"),
             Self::CodeExecution => (Feature::CodeInterpreter, "tools[].codeExecution"),
             Self::FileSearch => (Feature::FileSearch, "tools[].fileSearch"),
+            Self::Retrieval => (Feature::FileSearch, "tools[].retrieval"),
+            Self::Container => (Feature::CodeInterpreter, "tools[].container"),
+            Self::ContainerMemory => (Feature::CodeInterpreter, "tools[].container.memory_limit"),
             Self::ComputerUse => (Feature::Computer, "tools[].computerUse"),
             Self::ToolMcpServers => (Feature::Mcp, "tools[].mcpServers"),
             _ => return None,

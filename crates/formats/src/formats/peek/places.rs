@@ -159,7 +159,7 @@ static TOOL: Node<Place> = Node::object(&TOOL_KEYS).tagged(Place::Block);
 
 /// A hosted tool has its model at the top, among its parameters or in what it draws with. In the
 /// parameters of a function, which are a schema, no text stands there.
-static TOOL_KEYS: [Key<Place>; 34] = [
+static TOOL_KEYS: [Key<Place>; 35] = [
     model("model", Place::ToolModel),
     feature("type", Place::ToolType),
     key("max_tokens", Node::value(Place::ToolTokens, NUMBER)),
@@ -167,6 +167,10 @@ static TOOL_KEYS: [Key<Place>; 34] = [
     strict("parameters", Node::object(&PARAMETER_KEYS)),
     strict("svg", Node::object(&SVG_KEYS)),
     strict("environment", Node::object(&ENVIRONMENT_KEYS)),
+    strict(
+        "container",
+        Node { take: WORD, ..Node::object(&CONTAINER_KEYS).tagged(Place::Container) },
+    ),
     key("tools", Node::array(&TOOL)),
     key("definition", Node::object(&TOOL_KEYS)),
     key("functionDeclarations", Node::array(&TOOL)),
@@ -190,7 +194,7 @@ static TOOL_KEYS: [Key<Place>; 34] = [
     feature("code_execution", Place::CodeExecution),
     feature("fileSearch", Place::FileSearch),
     feature("file_search", Place::FileSearch),
-    feature("retrieval", Place::FileSearch),
+    feature("retrieval", Place::Retrieval),
     feature("computerUse", Place::ComputerUse),
     feature("computer_use", Place::ComputerUse),
     feature("mcpServers", Place::ToolMcpServers),
@@ -198,6 +202,7 @@ static TOOL_KEYS: [Key<Place>; 34] = [
 ];
 
 static SVG_KEYS: [Key<Place>; 1] = [model("model", Place::ToolModel)];
+static CONTAINER_KEYS: [Key<Place>; 1] = [feature("memory_limit", Place::ContainerMemory)];
 static ENVIRONMENT_KEYS: [Key<Place>; 1] = [feature("type", Place::ShellEnvironment)];
 
 static SEARCH_TYPES_KEYS: [Key<Place>; 2] =

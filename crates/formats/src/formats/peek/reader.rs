@@ -8,6 +8,7 @@ use super::place::Place;
 use super::{Peek, StreamOptions};
 use crate::domain::feature::Feature;
 use crate::domain::feature_policy::FeatureUse;
+use crate::domain::fee::{Fee, TOOLS};
 use crate::domain::named_model::NamedModel;
 use crate::formats::bad_request::BadRequest;
 use crate::formats::conversation::signature::is_foreign;
@@ -45,7 +46,7 @@ impl Reader {
             Place::Proof => self.peek.has_foreign_proof |= is_foreign(found.text),
             Place::InnerBlock => self.block_ends(),
             Place::Fallback => self.named(found, NamedModel::FALLBACKS),
-            Place::ToolModel => self.named(found, "tools[].model"),
+            Place::ToolModel => self.named(found, NamedModel::TOOLS),
             Place::ToolTokens => {
                 self.peek.tool_bounds.tokens = self.peek.tool_bounds.tokens.max(found.as_u64());
             }
@@ -294,11 +295,25 @@ impl Reader {
                 None => return,
             },
             Place::ShellEnvironment if !word.starts_with("container") => return,
+            // The size stands in it.
+            Place::Container if found.kind == Kind::Object => return,
             Place::PluginId if word == "web" => Feature::WebSearch,
             _ => of_member,
         };
-        if !self.peek.features.iter().any(|one| one.feature == feature) {
-            self.peek.features.push(FeatureUse { feature, member, is_granted: false });
+        let fee = match found.tag {
+            Place::Container => Fee::of_container(None),
+            Place::ContainerMemory => Fee::of_container(Some(word)),
+            Place::ToolType => feature.fee(word),
+            _ => feature.fee(member.rsplit('.').next().unwrap_or(member)),
+        };
+        let used = FeatureUse::new(feature, member, fee);
+        let features = &mut self.peek.features;
+        let same = |one: &&mut FeatureUse| one.feature == feature && one.fee.is_same_tool(fee);
+        match features.iter_mut().find(same) {
+            None => features.push(used),
+            // The size of a container goes before the usual one.
+            Some(one) if fee != Fee::Container(TOOLS) => *one = used,
+            Some(_) => {}
         }
     }
 
