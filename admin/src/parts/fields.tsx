@@ -30,7 +30,7 @@ type Attributes = Pick<
   InputHTMLAttributes<HTMLInputElement>,
   | "autoComplete"
   | "autoFocus"
-  | "disabled"
+  | "className"
   | "inputMode"
   | "maxLength"
   | "placeholder"
@@ -59,7 +59,7 @@ export function TextField<T extends FieldValues>({
   mono,
   control,
   ...field
-}: BoundProps<T> & { mono?: boolean; control?: Attributes & { className?: string } }) {
+}: BoundProps<T> & { mono?: boolean; control?: Attributes }) {
   return (
     <Bound {...field}>
       {(bound) => (
@@ -78,20 +78,15 @@ export function TextField<T extends FieldValues>({
 export function NumberField<T extends FieldValues>({
   control,
   ...field
-}: BoundProps<T> & { control?: Attributes & { className?: string } }) {
+}: BoundProps<T> & { control?: Attributes }) {
   return <Bound {...field}>{(bound) => <NumberInput {...control} {...bound} />}</Bound>;
 }
 
 export function SelectField<T extends FieldValues>({
   choices,
-  disabled,
   ...field
-}: BoundProps<T> & { choices: readonly Choice[]; disabled?: boolean }) {
-  return (
-    <Bound {...field}>
-      {(bound) => <Select {...bound} choices={choices} disabled={disabled} />}
-    </Bound>
-  );
+}: BoundProps<T> & { choices: readonly Choice[] }) {
+  return <Bound {...field}>{(bound) => <Select {...bound} choices={choices} />}</Bound>;
 }
 
 /** Several lines of text. */
@@ -99,7 +94,7 @@ export function LinesField<T extends FieldValues>({
   control,
   ...field
 }: BoundProps<T> & {
-  control?: Pick<Attributes, "placeholder" | "maxLength"> & { rows?: number; className?: string };
+  control?: Pick<Attributes, "className" | "maxLength" | "placeholder"> & { rows?: number };
 }) {
   return <Bound {...field}>{(bound) => <Textarea {...control} {...bound} />}</Bound>;
 }
