@@ -163,12 +163,18 @@ struct Reply {
 /// A generator of replies, by the entries of `m`, `served`, `dear` and `drawn`.
 type Make = fn(&mut Dice, &Value) -> Reply;
 
+/// The seed of this run alone.
+fn own_seed() -> u64 {
+    #[expect(clippy::disallowed_methods, reason = "a switch of the tests, not of the gateway")]
+    let asked = std::env::var("TOLLGATE_ORACLE_SEED").ok();
+    asked.map_or_else(|| fastrand::u64(1..), |seed| seed.parse().unwrap())
+}
+
 async fn bills_of(provider: &str, make: Make) {
     let fixture = Fixture::bare(&[]).await;
     let multiplied = json!({"cost_multiplier": 1.25});
     fixture.gateway.provider(provider, &fixture.upstream.url, multiplied).await;
-    let own = std::env::var("TOLLGATE_ORACLE_SEED").ok().map(|seed| seed.parse().unwrap());
-    let own = own.unwrap_or_else(|| fastrand::u64(1..));
+    let own = own_seed();
     let mut asked = 0;
     for seed in SEEDS.into_iter().chain([own]) {
         let mut dice = Dice(seed);
