@@ -55,6 +55,7 @@ pub(super) async fn if_due(notifier: &Notifier, outbox: &Outbox) -> Result<(), F
     let before = at(TimeOfDay::default()).start(today.plus_ms(-1), notifier.time_zone);
     let date = before.to_utc().with_timezone(&notifier.time_zone).format("%Y-%m-%d").to_string();
     if !notifier
+        .node
         .store
         .claim_notice(&format!("leaderboard:{date}"), now, now.plus_ms(3 * DAY_MS))
         .await?
