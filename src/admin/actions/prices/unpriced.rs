@@ -10,15 +10,16 @@ use crate::state::Snapshot;
 
 /// The models of requests without a cost, and those that providers list without a price.
 pub(super) async fn list(call: Call, _: Nothing) -> Result<UnpricedRecord, ApiError> {
-    let snapshot = call.ctx.state.snapshot();
-    let requested = call.ctx.store.unpriced_requests().await?;
+    let snapshot = call.ctx.node.state.snapshot();
+    let requested = call.ctx.node.store.unpriced_requests().await?;
     let mut models: Vec<_> = requested
         .into_iter()
         .filter(|(model, _)| snapshot.price_for(model, model).is_none())
         .map(|(model_name, requests)| UnpricedModelRecord { model_name, requests })
         .collect();
-    let pass_limits =
-        !models.is_empty() && (call.ctx.unpriced)().serves(true) && has_money_limit(&snapshot);
+    let pass_limits = !models.is_empty()
+        && call.ctx.node.live.load().unpriced.serves(true)
+        && has_money_limit(&snapshot);
     let mut offered = offered(&snapshot);
     offered.retain(|name| models.iter().all(|known| known.model_name != *name));
     let unused = |name: &str| UnpricedModelRecord { model_name: name.to_owned(), requests: 0 };

@@ -6,11 +6,25 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::WordId;
 use crate::domain::matching::MatchType;
-use crate::domain::word::word;
+use crate::domain::word::SensitiveWord;
 use crate::formats::peek::{PeekLimits, peek};
 
 const DEPTH: usize = 64;
+
+fn word(id: i64, match_type: MatchType, word: &str) -> SensitiveWord {
+    SensitiveWord {
+        id: WordId(id),
+        word: word.to_owned(),
+        match_type,
+        description: String::new(),
+        is_enabled: true,
+        created_at: Timestamp(0),
+        updated_at: Timestamp(0),
+    }
+}
 
 /// Words of all kinds, one of which has no needle, so that it is always suspected.
 fn words(which: u8) -> Words {
