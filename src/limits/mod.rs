@@ -23,6 +23,8 @@ mod admission;
 mod backend;
 mod charge;
 mod checks;
+#[cfg(any(test, fuzzing))]
+mod example;
 mod expectation;
 mod from_config;
 mod held;

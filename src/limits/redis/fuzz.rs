@@ -7,20 +7,17 @@
 use redis::Value;
 
 use super::super::admission::{Admission, Amount, Asks};
+use super::super::example::{key, user};
 use super::super::provider::Blocked;
 use super::super::settings::CounterSettings;
 use super::reply::{self, Passed, Reader};
 use super::scripts::Spans;
 use crate::domain::clock::Timestamp;
-use crate::domain::feature_policy::FeaturePolicy;
 use crate::domain::format::WireFormat;
-use crate::domain::group::Groups;
-use crate::domain::ids::{KeyId, RequestId, SessionId, UserId};
-use crate::domain::key::{CacheTtl, Key, KeyHash};
+use crate::domain::ids::{RequestId, SessionId};
 use crate::domain::limit_type::LimitType;
 use crate::domain::limits::{DailyReset, Limits, ResetMode};
 use crate::domain::money::NanoUsd;
-use crate::domain::user::{Role, User};
 use crate::policy::reservation::Reservation;
 
 const NOW: Timestamp = Timestamp(1_700_000_000_000);
@@ -121,50 +118,5 @@ fn limits(mode: ResetMode) -> Limits {
         total: money,
         concurrent_sessions: 2,
         daily_reset,
-    }
-}
-
-fn key(limits: Limits) -> Key {
-    Key {
-        id: KeyId(1),
-        user_id: UserId(1),
-        name: String::new(),
-        hash: KeyHash([0; 32]),
-        prefix: String::new(),
-        last_four: String::new(),
-        is_enabled: true,
-        expires_at: None,
-        can_login_web_ui: false,
-        limits,
-        provider_group: Groups::default(),
-        cache_ttl: CacheTtl::Inherit,
-        allowed_models: Vec::new(),
-        features: FeaturePolicy::default(),
-        created_at: NOW,
-        updated_at: NOW,
-        deleted_at: None,
-    }
-}
-
-fn user(limits: Limits) -> User {
-    User {
-        id: UserId(1),
-        name: String::new(),
-        note: String::new(),
-        role: Role::User,
-        is_enabled: true,
-        expires_at: None,
-        rpm: 5,
-        limits,
-        provider_group: Groups::default(),
-        tags: Vec::new(),
-        allowed_models: Vec::new(),
-        features: FeaturePolicy::default(),
-        allowed_clients: Vec::new(),
-        lock_key_limits: false,
-        max_keys: None,
-        created_at: NOW,
-        updated_at: NOW,
-        deleted_at: None,
     }
 }

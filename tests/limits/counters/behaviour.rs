@@ -2,21 +2,20 @@
 
 use chrono_tz::Tz;
 use tollgate::domain::clock::Timestamp;
-use tollgate::domain::ids::{KeyId, ProviderId, RequestId, SessionId};
+use tollgate::domain::ids::{ProviderId, RequestId, SessionId};
 use tollgate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::provider::Provider;
 use tollgate::limits::{
-    Admission, Amount, Blocked, CounterSettings, Denied, Exceeds, Holder, LimitType, MoneyLeft,
-    MoneyUsage, RequestsLeft, Standing,
+    Admission, Amount, Blocked, CounterSettings, Denied, Exceeds, LimitType, MoneyLeft, MoneyUsage,
+    RequestsLeft, Standing,
 };
 use tollgate::policy::reservation::Reservation;
 use tollgate::policy::select::SOON_MS;
 use tollgate::policy::window::Window;
 
 use super::{
-    NOON, Place, TTL_MS, Tested, ask, counters, counters_with, key, provider, sessions, settings,
-    user,
+    NOON, Place, TTL_MS, ask, counters, counters_with, key, provider, sessions, settings, user,
 };
 
 /// Ended sessions of one holder that are kept.
@@ -301,43 +300,6 @@ fn a_provider_keeps_its_limits_and_its_sessions(place: Place) {
     let admin = counters.counters.bypass(RequestId::new(), &SessionId::from("o"), NanoUsd(5), NOON);
     admin.settle(NOON, NanoUsd(5), Some(ProviderId(1)));
     assert_eq!(counters.provider_usage(&first, NOON).total.current, NanoUsd(5));
-}
-
-#[test]
-fn the_idle_and_the_deleted_are_swept_and_the_busy_stay() {
-    let counters = counters(Place::Own, Tz::UTC);
-    let (key, user) = (key(1, Limits::default()), user(0, Limits::default()));
-    let held = |counters: &Tested| {
-        let memory = counters.counters.memory();
-        let users: usize = memory.users.each().map(|users| users.len()).sum();
-        let providers: usize = memory.providers.each().map(|providers| providers.len()).sum();
-        (users, providers)
-    };
-    drop(ask(&counters, (&key, &user), "s", 5, NOON));
-    counters.counters.sweep(NOON, &|_| true);
-    assert_eq!(held(&counters), (0, 0), "nothing was ever spent");
-    let running = ask(&counters, (&key, &user), "s", 5, NOON).unwrap();
-    ask(&counters, (&key, &user), "s", 5, NOON).unwrap().settle(
-        NOON,
-        NanoUsd(5),
-        Some(ProviderId(1)),
-    );
-    counters.counters.sweep(NOON, &|_| false);
-    assert_eq!(held(&counters), (1, 0), "a request is running");
-    running.settle(NOON, NanoUsd(5), Some(ProviderId(1)));
-    let later = NOON.plus_ms(30 * HOUR);
-    counters.counters.sweep(later, &|_| true);
-    assert_eq!(held(&counters), (1, 1));
-    assert_eq!(
-        counters.key_usage(&key, later).total.current,
-        NanoUsd(10),
-        "sums outlive the buckets"
-    );
-    counters.counters.sweep(later, &|holder| holder != Holder::Key(KeyId(1)));
-    assert_eq!(counters.key_usage(&key, later).total.current, NanoUsd::ZERO, "deleted");
-    assert_eq!(counters.user_usage(&user, later).total.current, NanoUsd(10));
-    counters.counters.sweep(later, &|_| false);
-    assert_eq!(held(&counters), (0, 0));
 }
 
 fn a_session_shows_what_its_latest_request_asks_for_while_the_first_one_runs(place: Place) {
