@@ -148,6 +148,15 @@ test("the keys of a disabled user are shown as such", async ({ gateway, page }) 
   await expect(page.getByText("cli")).toHaveCount(0);
 });
 
+test("a user that expires is shown as expired, without an event", async ({ gateway, page }) => {
+  const expiresAt = new Date(Date.now() + 5_000).toISOString();
+  await gateway.addUser("ann", { expiresAt });
+  await page.goto("/people");
+  const row = page.getByRole("row", { name: /^ann/ });
+  await expect(row).toContainText("Enabled");
+  await expect(row).toContainText("Expired");
+});
+
 test("many keys change at once", async ({ gateway, page, dialog }) => {
   await addAnn(gateway);
   await page.goto("/people?view=keys");

@@ -27,7 +27,8 @@ fn recorded_as(name: &str) -> String {
 fn moves_with(name: &str) -> &'static [&'static str] {
     match name {
         "dailyQuota" | "limitDailyUsd" => &["dailyQuota", "limitDailyUsd"],
-        "isEnabled" | "expiresAt" => &["status", "effectiveStatus"],
+        // A user's status is also that of their usable keys.
+        "isEnabled" | "expiresAt" => &["status", "effectiveStatus", "keys"],
         _ => &[],
     }
 }

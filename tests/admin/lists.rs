@@ -83,7 +83,7 @@ async fn lists_show_the_state_in_which_requests_find_a_key() {
     let (old, _) = gate.key(ada.id, "old", json!({ "expiresAt": "2026-11-01" })).await;
     // The user's status, and what the user's keys are then: the usable one, "off" and "old".
     for (change, status, expected) in [
-        (json!({}), "enabled", ["enabled", "disabled", "expired"]),
+        (json!({ "note": "" }), "enabled", ["enabled", "disabled", "expired"]),
         (json!({ "expiresAt": "2026-11-20" }), "expired", ["expired", "disabled", "expired"]),
         (json!({ "isEnabled": false }), "disabled", ["disabled", "disabled", "expired"]),
     ] {

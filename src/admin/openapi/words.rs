@@ -79,6 +79,10 @@ fn providers() -> Value {
         "model": "claude-sonnet-4-5",
         "modelName": "claude-sonnet-4-5",
         "models": ["claude-sonnet-4-5"],
+        "UnpricedRecord.models": [{ "modelName": "claude-sonnet-4-5", "requests": 42 }],
+        "webSearchUsd": 0.01,
+        "fastFactor": 6,
+        "usFactor": 1.1,
         "priceData": { "mode": "chat", "input_cost_per_token": 0.000_003, "output_cost_per_token": 0.000_015 },
         "jsonContent": "{\"my-model\": {\"mode\": \"chat\", \"input_cost_per_token\": \
                         0.000001, \"output_cost_per_token\": 0.000002}}",
