@@ -433,7 +433,7 @@ fn a_planted_breach_is_caught_and_clean_code_is_not() {
 
 #[test]
 fn headers_and_sizes_are_watched() {
-    assert!(check("app/a.rs", "use std::fmt;\n")[0].contains("src/app/a.rs:1: no `//!` header"));
+    assert!(check("app/a.rs", "use std::fmt;\n")[0].contains("app/a.rs:1: no `//!` header"));
     let long = format!("//! Header.\n{}", "\n".repeat(MAX_LINES));
     assert!(check("app/a.rs", &long)[0].contains("501 lines"));
 }
