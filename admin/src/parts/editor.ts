@@ -24,12 +24,14 @@ interface Options<V extends FieldValues, B extends object, M> {
   rereads: readonly QueryKey[];
   /** The message after saving; "Saved" if it is left out. */
   saved?: (values: V) => string;
-  /** Follows instead of the message when a record was created, before data is read again. */
+  /** Follows instead of the message when a record was created. */
   onCreated?: (made: M) => void;
+  /** Then the form does not wait until the data is read again. */
+  atOnce?: boolean;
 }
 
 export function useEditor<V extends FieldValues, B extends object, M>(options: Options<V, B, M>) {
-  const { values, body, update, create, rereads, saved, onCreated } = options;
+  const { values, body, update, create, rereads, saved, onCreated, atOnce } = options;
   const { t } = useTranslation();
   const cache = useQueryClient();
   const toast = useToast();
@@ -38,18 +40,17 @@ export function useEditor<V extends FieldValues, B extends object, M>(options: O
   const reread = () =>
     Promise.all(rereads.map((queryKey) => cache.invalidateQueries({ queryKey })));
   const onSubmit = async (typed: V) => {
+    let follow = () => toast.good(saved?.(typed) ?? t("ui.saved"));
     if (update) {
       const changed = changes(body(before), body(typed));
       if (Object.keys(changed).length > 0) await update(changed);
     } else {
       const made = await create(body(typed));
-      if (onCreated) {
-        void reread();
-        return () => onCreated(made);
-      }
+      if (onCreated) follow = () => onCreated(made);
     }
-    await reread();
-    return () => toast.good(saved?.(typed) ?? t("ui.saved"));
+    const read = reread();
+    if (update || !atOnce) await read;
+    return follow;
   };
   return { form, onSubmit, submit: update ? t("ui.save") : t("ui.create") };
 }

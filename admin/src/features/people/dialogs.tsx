@@ -86,7 +86,7 @@ export function BatchEdit({ keyIds, onClose, onDone }: BatchProps) {
     body: (values) => ({ keyIds, updates: updatesOf(values, ticked) }),
     create: (body) => call("actions/keys/batchUpdateKeys", body),
     rereads: CHANGED,
-    // The message is last: a selection that is made after it is kept.
+    // The message is last: a selection that is made after it stays.
     onCreated: ({ updatedCount }) => {
       onDone();
       toast.good(t("people.batchDone", { count: updatedCount }));

@@ -35,6 +35,7 @@ export function KeyForm({ user, value, onClose, onCreated }: Props) {
     create: (body) => call("actions/keys/addKey", { userId: user.id, ...body }),
     rereads: CHANGED,
     onCreated: (made) => onCreated(made.generatedKey, made.name),
+    atOnce: true,
   });
   const { form } = editor;
   const { register } = form;

@@ -46,6 +46,7 @@ export function UserForm({ user, onClose, onCreated }: Props) {
     create: (body) => call("actions/users/addUser", body),
     rereads: CHANGED,
     onCreated,
+    atOnce: true,
   });
   const { form } = editor;
   const { register } = form;
