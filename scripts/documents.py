@@ -78,7 +78,7 @@ def check():
     for page in sorted((ROOT / "docs").rglob("*.md")):
         if page not in reached:
             faults.append(f"{page.relative_to(ROOT)}: not reachable from docs/README.md")
-    sources = [*(ROOT / "src").rglob("*.rs"), ROOT / "build.rs"]
+    sources = [*(ROOT / "src").rglob("*.rs"), *(ROOT / "crates").rglob("*.rs"), ROOT / "build.rs"]
     named = {name for path in sources for name in re.findall(r"^//! See docs/decisions/(\S+)\.$", path.read_text(encoding="utf-8"), flags=re.M)}
     decisions = {page.name for page in (ROOT / "docs" / "decisions").glob("[0-9]*.md")}
     faults += [f"docs/decisions/{name}: no source file's header names it" for name in sorted(decisions - named)]

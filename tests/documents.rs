@@ -4,10 +4,10 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// All functions of the tests and of the unit tests in `src`, and the metrics of `src`.
+/// All functions of the tests and of the unit tests in the sources, and the metrics of `src`.
 fn functions() -> HashSet<String> {
     let mut found = HashSet::new();
-    for folder in ["tests", "src", "admin/tests", "admin/src"] {
+    for folder in ["tests", "src", "crates", "admin/tests", "admin/src"] {
         read_folder(Path::new(folder), &mut found);
     }
     found
@@ -46,7 +46,7 @@ fn missing<'a>(text: &'a str, functions: &HashSet<String>) -> Vec<&'a str> {
             && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
     };
     let names_a_file = |word: &str| {
-        ["tests/", "src/", "scripts/", "docs/", "conf/"]
+        ["tests/", "src/", "crates/", "scripts/", "docs/", "conf/"]
             .iter()
             .any(|folder| word.starts_with(folder))
             && !word.contains(['*', ' ', '{'])
