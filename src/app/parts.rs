@@ -87,28 +87,7 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
     let (ledger, opening) = counted(&config, &node, started.as_mut()).await?;
     let (messages, message_queue) = messages(&config, &node.metrics);
     let (otlp, exporters) = telemetry(&config, &node)?;
-    let gateway = Arc::new(Gateway {
-        clock: Arc::clone(&node.clock),
-        state: Arc::clone(&node.state),
-        counters: node.counters.clone(),
-        ledger: Arc::clone(&ledger),
-        metrics: Arc::clone(&node.metrics),
-        upstreams: Upstreams::new(config.proxy.upstream_pool_size),
-        bodies: Arc::default(),
-        health: Arc::clone(&node.health),
-        failed_sessions: FailedSessions::default(),
-        unpriced_models: Arc::clone(&node.unpriced_models),
-        events: node.events.clone(),
-        client_versions: ClientVersions::default(),
-        live: Arc::clone(&node.live),
-        listings: Arc::clone(&node.listings),
-        rejected: Arc::clone(&node.rejected),
-        messages,
-        admin: OnceLock::new(),
-        admin_token: Arc::clone(&node.admin_token),
-        fixed: fixed(&config, &node.state.snapshot())?,
-        otlp,
-    });
+    let gateway = Arc::new(gateway(&config, &node, &ledger, messages, otlp)?);
     let jobs = Jobs::new(JobParts {
         node: Arc::clone(&node),
         by_server: true,
@@ -127,6 +106,38 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
         token_file: admin_token.file,
         started: Mutex::new(started),
         _in_use: in_use,
+    })
+}
+
+/// The parts of the data plane.
+fn gateway(
+    config: &Config,
+    node: &Node,
+    ledger: &Arc<Ledger>,
+    messages: Option<Messages>,
+    otlp: OtlpParts,
+) -> anyhow::Result<Gateway> {
+    Ok(Gateway {
+        clock: Arc::clone(&node.clock),
+        state: Arc::clone(&node.state),
+        counters: node.counters.clone(),
+        ledger: Arc::clone(ledger),
+        metrics: Arc::clone(&node.metrics),
+        upstreams: Upstreams::new(config.proxy.upstream_pool_size),
+        bodies: Arc::default(),
+        health: Arc::clone(&node.health),
+        failed_sessions: FailedSessions::default(),
+        unpriced_models: Arc::clone(&node.unpriced_models),
+        events: node.events.clone(),
+        client_versions: ClientVersions::default(),
+        live: Arc::clone(&node.live),
+        listings: Arc::clone(&node.listings),
+        rejected: Arc::clone(&node.rejected),
+        messages,
+        admin: OnceLock::new(),
+        admin_token: Arc::clone(&node.admin_token),
+        fixed: fixed(config, &node.state.snapshot())?,
+        otlp,
     })
 }
 
