@@ -199,5 +199,5 @@ fn features_of_head(session: &Session) -> impl Iterator<Item = FeatureUse> {
         parsed.collect()
     });
     let headers = &session.req_header().headers;
-    ASKING.iter().filter(|(name, _)| headers.contains_key(name)).map(|(_, used)| used.clone())
+    ASKING.iter().filter(|(name, _)| headers.contains_key(name)).map(|(_, used)| *used)
 }
