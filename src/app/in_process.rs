@@ -80,8 +80,10 @@ impl InProcessProxy for InProcess {
             identity: identity(as_key)?,
             address: as_key.client.map(address),
         });
-        let bounds =
-            HeadBounds { bytes: reached.gateway.live.load().max_head_bytes, time: Duration::ZERO };
+        let bounds = HeadBounds {
+            bytes: reached.gateway.node.live.load().max_head_bytes,
+            time: Duration::ZERO,
+        };
         let connection = ClientStream::new(connection, bounds, Arc::clone(&reached.gateway));
         let mut session = ServerSession::new_http1(Box::new(connection));
         session.set_keepalive(None);

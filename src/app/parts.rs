@@ -112,30 +112,20 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
 /// The parts of the data plane.
 fn gateway(
     config: &Config,
-    node: &Node,
+    node: &Arc<Node>,
     ledger: &Arc<Ledger>,
     messages: Option<Messages>,
     otlp: OtlpParts,
 ) -> anyhow::Result<Gateway> {
     Ok(Gateway {
-        clock: Arc::clone(&node.clock),
-        state: Arc::clone(&node.state),
-        counters: node.counters.clone(),
+        node: Arc::clone(node),
         ledger: Arc::clone(ledger),
-        metrics: Arc::clone(&node.metrics),
         upstreams: Upstreams::new(config.proxy.upstream_pool_size),
         bodies: Arc::default(),
-        health: Arc::clone(&node.health),
         failed_sessions: FailedSessions::default(),
-        unpriced_models: Arc::clone(&node.unpriced_models),
-        events: node.events.clone(),
         client_versions: ClientVersions::default(),
-        live: Arc::clone(&node.live),
-        listings: Arc::clone(&node.listings),
-        rejected: Arc::clone(&node.rejected),
         messages,
         admin: OnceLock::new(),
-        admin_token: Arc::clone(&node.admin_token),
         fixed: fixed(config, &node.state.snapshot())?,
         otlp,
     })

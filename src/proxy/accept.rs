@@ -70,7 +70,7 @@ impl Connections {
         }
         let until = Instant::now() + LINGER;
         tokio::time::sleep(SETTLE).await;
-        while self.gateway.metrics.connections.open.get() > 0 && Instant::now() < until {
+        while self.gateway.node.metrics.connections.open.get() > 0 && Instant::now() < until {
             tokio::time::sleep(LOOK).await;
         }
     }
@@ -86,14 +86,14 @@ impl Connections {
     }
 
     fn idle_timeout(&self) -> Duration {
-        Duration::from_millis(self.gateway.live.load().keepalive_timeout_ms)
+        Duration::from_millis(self.gateway.node.live.load().keepalive_timeout_ms)
     }
 
     fn http2_bounds(&self) -> Bounds {
         Bounds {
             first_bytes: self.idle_timeout(),
-            head: Duration::from_millis(self.gateway.live.load().head_timeout_ms),
-            floods: self.gateway.metrics.connections.floods.clone(),
+            head: Duration::from_millis(self.gateway.node.live.load().head_timeout_ms),
+            floods: self.gateway.node.metrics.connections.floods.clone(),
         }
     }
 
@@ -125,7 +125,7 @@ impl Connections {
 
     /// Starts a connection: its first request.
     fn first(&self, connection: Stream, shutdown: &ShutdownWatch) -> ServerSession {
-        let live = self.gateway.live.load();
+        let live = self.gateway.node.live.load();
         let bounds = HeadBounds {
             bytes: live.max_head_bytes,
             time: Duration::from_millis(live.head_timeout_ms),

@@ -78,9 +78,9 @@ impl RequestContext {
     /// The context of a request that begins now, with a new id and the settings in effect.
     #[must_use]
     pub fn new(gateway: Arc<Gateway>) -> Self {
-        let started_at = gateway.clock.now();
-        let in_flight = Some(InFlight::enter(&gateway.metrics.requests_live));
-        let live = gateway.live.load_full();
+        let started_at = gateway.node.clock.now();
+        let in_flight = Some(InFlight::enter(&gateway.node.metrics.requests_live));
+        let live = gateway.node.live.load_full();
         Self {
             gateway,
             live,
@@ -101,13 +101,13 @@ impl RequestContext {
     /// The wall-clock time now, by the gateway's clock.
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        self.gateway.clock.now()
+        self.gateway.node.clock.now()
     }
 
     /// The time zone of calendar windows, and of times in messages.
     #[must_use]
     pub fn zone(&self) -> Tz {
-        self.gateway.counters.zone()
+        self.gateway.node.counters.zone()
     }
 
     /// Milliseconds since the request began, by the monotonic clock.

@@ -121,7 +121,7 @@ impl Exchange {
             forwarding.release_body();
         }
         if let Some(Incoming::Reply(relay)) = self.attempt.as_mut().map(|a| &mut a.incoming) {
-            relay.release(&request.gateway.metrics.streams_live, whole);
+            relay.release(&request.gateway.node.metrics.streams_live, whole);
             let (outcome, status) = (RequestOutcome::Completed, relay.status);
             request.ending = Ending { outcome, status, error: None };
         }
@@ -136,8 +136,8 @@ impl Exchange {
             && let Some(relay) = attempt.incoming.released()
         {
             record.note_bill(relay.bill(record.estimated_input()));
-            attempt.ticket.succeeded(request.gateway.clock.now());
-            request.gateway.metrics.attempt(&attempt.provider.name, "ok");
+            attempt.ticket.succeeded(request.gateway.node.clock.now());
+            request.gateway.node.metrics.attempt(&attempt.provider.name, "ok");
         }
         let ending = request.ending.clone();
         self.close(&ending);
@@ -147,7 +147,7 @@ impl Exchange {
     /// provider's reply.
     pub fn aborted(&mut self, result: &'static str) {
         let request = &mut self.request;
-        request.gateway.metrics.connections.aborted(result);
+        request.gateway.node.metrics.connections.aborted(result);
         let what = match result {
             "drained" => "the client left; the provider's reply was read to its end",
             "incomplete" => "the client left; the provider's reply could not be read to its end",

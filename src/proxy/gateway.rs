@@ -2,61 +2,32 @@
 
 use std::sync::{Arc, OnceLock};
 
-use arc_swap::ArcSwap;
 use http::HeaderName;
 
 use super::body_budget::BodyBudget;
 use super::embedded_admin::EmbeddedAdmin;
 use super::instructions::Instructions;
-use crate::config::Live;
-use crate::domain::clock::Clock;
 use crate::ledger::Ledger;
-use crate::limits::Counters;
 use crate::messages::Messages;
 use crate::otlp::{Meter, Relay, Tracer};
 use crate::policy::reservation::Reservation;
-use crate::state::health::Health;
-use crate::state::unpriced_models::UnpricedModels;
-use crate::state::{
-    AdminToken, ClientVersions, Events, FailedSessions, Listings, Rejections, State,
-};
-use crate::telemetry::Metrics;
+use crate::state::{ClientVersions, FailedSessions, Node};
 use crate::upstream::Upstreams;
 
 /// The shared parts of the data plane. Nothing here does database I/O on a request's behalf.
 pub struct Gateway {
-    /// The time of records, limits and cooldowns.
-    pub clock: Arc<dyn Clock>,
-    /// The configuration snapshot in effect.
-    pub state: Arc<State>,
-    /// Shared with the administration.
-    pub admin_token: Arc<AdminToken>,
-    /// Admits requests by the limits, and counts their spending and sessions.
-    pub counters: Counters,
+    /// What the parts of this process share.
+    pub node: Arc<Node>,
     /// Receives the record of every authenticated request.
     pub ledger: Arc<Ledger>,
-    /// Counts requests, attempts and connections.
-    pub metrics: Arc<Metrics>,
     /// Connections to providers.
     pub upstreams: Upstreams,
     /// Bounds the bodies of requests in flight.
     pub bodies: Arc<BodyBudget>,
-    /// Breakers and cooldowns.
-    pub health: Arc<Health>,
     /// Sessions that are not bound to their provider, since it failed them.
     pub failed_sessions: FailedSessions,
-    /// Models without a price that requests asked for.
-    pub unpriced_models: Arc<UnpricedModels>,
-    /// Receives an event for every request that has ended.
-    pub events: Events,
     /// The versions in use of known clients.
     pub client_versions: ClientVersions,
-    /// The settings that can change while the gateway runs.
-    pub live: Arc<ArcSwap<Live>>,
-    /// The models that providers list.
-    pub listings: Arc<Listings>,
-    /// Requests that failed authentication.
-    pub rejected: Rejections,
     /// Stores transcripts; `None` if they are not stored.
     pub messages: Option<Messages>,
     /// The administration, if it is served on this listener too.

@@ -54,7 +54,7 @@ impl OpenRecord {
         }
         if record.cost.is_none() {
             let upstream = record.upstream_model.as_ref().unwrap_or(&record.model);
-            gateway.unpriced_models.note(&record.model, Some(upstream), ctx.now());
+            gateway.node.unpriced_models.note(&record.model, Some(upstream), ctx.now());
         }
         if let Some(permit) = permit {
             // A refused request counts towards nothing: dropping its permit releases everything.
@@ -76,11 +76,11 @@ impl OpenRecord {
         if let (RequestOutcome::Completed, Some(key), 1..) =
             (record.outcome, record.key_id, record.usage.output)
         {
-            gateway.counters.learn_output(key, &record.model, record.usage.output);
+            gateway.node.counters.learn_output(key, &record.model, record.usage.output);
         }
-        gateway.metrics.request_done(&record);
+        gateway.node.metrics.request_done(&record);
         let priced_name = priced_name(&snapshot, &record);
-        gateway.metrics.request_of(&record, priced_name);
+        gateway.node.metrics.request_of(&record, priced_name);
         if let (Some(meter), Some(provider)) = (&gateway.otlp.meter, &asked) {
             meter.count(&record, provider, priced_name);
         }
@@ -88,7 +88,7 @@ impl OpenRecord {
             telemetry::access_log(&record, span);
         }
         end_trace(ctx, trace, &record);
-        gateway.events.tell(|| Event::Request(Arc::new(record)));
+        gateway.node.events.tell(|| Event::Request(Arc::new(record)));
     }
 
     /// The end of the decision chain: the provider that answered, how, and how long that took.
@@ -250,7 +250,7 @@ pub(super) fn log_stranger(ctx: &RequestContext, ending: &Ending) {
 fn end_trace(ctx: &RequestContext, trace: Option<Box<RequestTrace>>, record: &Record) {
     let (Some(tracer), Some(trace)) = (&ctx.gateway.otlp.tracer, trace) else { return };
     if trace.own.sampled {
-        ctx.gateway.metrics.exemplars.note(record, trace.own);
+        ctx.gateway.node.metrics.exemplars.note(record, trace.own);
         tracer.finish(*trace, record, ctx.started.elapsed());
     }
 }

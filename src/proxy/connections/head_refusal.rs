@@ -86,7 +86,7 @@ impl HeadRefusal {
         let message = self.message();
         let mut ctx = RequestContext::new(Arc::clone(gateway));
         ctx.head.client_ip = peer.map(|peer| peer.to_canonical());
-        gateway.metrics.unauthenticated(self.code());
+        gateway.node.metrics.unauthenticated(self.code());
         let status = self.status().as_u16();
         let error = Some(message.clone());
         settle::log_stranger(&ctx, &Ending { outcome: RequestOutcome::Refused, status, error });

@@ -47,7 +47,7 @@ pub(super) async fn of_all(
     ctx: &RequestContext,
     providers: Vec<Arc<Provider>>,
 ) -> HashMap<ProviderId, Listed> {
-    let listings = &ctx.gateway.listings;
+    let listings = &ctx.gateway.node.listings;
     let mut known = HashMap::new();
     let mut asked = Vec::new();
     for provider in providers {

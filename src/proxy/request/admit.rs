@@ -48,7 +48,7 @@ pub(in crate::proxy) async fn admit(
         return Err(Refusal::JournalFull);
     }
     let (counters, session, estimate) =
-        (&gateway.counters, &selected.inbound.session, selected.estimate);
+        (&gateway.node.counters, &selected.inbound.session, selected.estimate);
     let permit = match &identified.caller {
         Principal::Admin => counters.bypass(ctx.id, session, estimate, now),
         Principal::Key { key, user } => {

@@ -36,10 +36,10 @@ impl Identified {
     /// # Errors
     /// The key is no longer usable.
     pub(in crate::proxy) fn renew(&mut self, ctx: &mut RequestContext) -> Result<(), Refusal> {
-        if Arc::ptr_eq(&self.snapshot, &ctx.gateway.state.peek()) {
+        if Arc::ptr_eq(&self.snapshot, &ctx.gateway.node.state.peek()) {
             return Ok(());
         }
-        let snapshot = ctx.gateway.state.snapshot();
+        let snapshot = ctx.gateway.node.state.snapshot();
         if let Some(key) = self.caller.key_id() {
             let found = snapshot.key(key).ok_or(Refusal::UnknownKey)?;
             self.caller = usable(found, ctx.now()).map_err(|(refusal, _)| refusal)?;
@@ -80,7 +80,7 @@ pub(in crate::proxy) fn caller_of(
     // A web session's token is not compared: browsers send it automatically, so it is no attempt at
     // the admin token.
     let is_admin = |text: &str| !key_text::is_like_a_session(text) && is_admin_token(ctx, text);
-    let snapshot = ctx.gateway.state.snapshot();
+    let snapshot = ctx.gateway.node.state.snapshot();
     let (presented, found) = match OnBehalf::of(session) {
         Some(on_behalf) => (Presented::None, named(ctx, &snapshot, on_behalf.key)),
         None => {
@@ -106,7 +106,7 @@ pub(in crate::proxy) fn caller_of(
 
 /// Whether the text is the admin token. After ten wrong ones from the client's address, no text is.
 fn is_admin_token(ctx: &RequestContext, text: &str) -> bool {
-    ctx.gateway.admin_token.is_at_proxy(text, ctx.head.client_ip, ctx.started_at)
+    ctx.gateway.node.admin_token.is_at_proxy(text, ctx.head.client_ip, ctx.started_at)
 }
 
 /// The caller; else the step that failed, with the key if it exists.
@@ -182,7 +182,8 @@ fn note_rejected(
         },
         key,
     };
-    let Some(noted) = ctx.gateway.rejected.note(&attempt).filter(|_| ctx.gateway.fixed.access_log)
+    let Some(noted) =
+        ctx.gateway.node.rejected.note(&attempt).filter(|_| ctx.gateway.fixed.access_log)
     else {
         return;
     };

@@ -58,7 +58,7 @@ impl Selected {
     ) {
         let asked = Asked { ctx, identified, inbound: &self.inbound, operation };
         let mut is_same = preferred == self.preferred;
-        if ctx.gateway.counters.takes_places() {
+        if ctx.gateway.node.counters.takes_places() {
             let blocked = asked.blocked_anywhere().await;
             is_same &= blocked == self.blocked;
             self.blocked = blocked;
@@ -79,7 +79,7 @@ pub(in crate::proxy) fn select(
     operation: &Operation,
 ) -> Selected {
     let Screened(inbound) = screened;
-    let (counters, session) = (&ctx.gateway.counters, &inbound.session);
+    let (counters, session) = (&ctx.gateway.node.counters, &inbound.session);
     // Reading the body may have taken long.
     let now = ctx.now();
     let preferred = match &identified.caller {
@@ -161,7 +161,7 @@ impl<'a> Asked<'a> {
             return NanoUsd::ZERO;
         }
         let (max_tokens, choices) = inbound.peek.output_bound(ctx.format);
-        let counters = &ctx.gateway.counters;
+        let counters = &ctx.gateway.node.counters;
         let forecast = Forecast {
             input: count::from_peek(&inbound.peek),
             input_bound: count::bound_from_peek(&inbound.peek),
@@ -181,7 +181,8 @@ impl<'a> Asked<'a> {
     /// place already has room: the request's own reservation counts there.
     async fn blocked_anywhere(self) -> Vec<(ProviderId, Blocked)> {
         let Self { ctx, identified, inbound, .. } = self;
-        let (counters, key, now) = (&ctx.gateway.counters, identified.caller.key_id(), ctx.now());
+        let (counters, key, now) =
+            (&ctx.gateway.node.counters, identified.caller.key_id(), ctx.now());
         let (providers, session) = (&identified.snapshot.providers, &inbound.session);
         let permit = ctx.record.as_ref().and_then(|record| record.permit.as_ref());
         let Some(own) = permit.and_then(Permit::provider) else {
@@ -251,7 +252,7 @@ impl ProviderView for View<'_> {
     }
 
     fn availability(&self, provider: &Provider) -> Availability {
-        match self.ctx.gateway.health.availability(provider, self.now) {
+        match self.ctx.gateway.node.health.availability(provider, self.now) {
             Availability::Ready => {}
             blocked => return blocked,
         }

@@ -94,9 +94,9 @@ impl Service {
         refusal: &Refusal,
         outcome: RequestOutcome,
     ) -> Answer {
-        let metrics = &self.gateway.metrics;
+        let metrics = &self.gateway.node.metrics;
         if let Refusal::ModelNotPriced { model } = refusal {
-            self.gateway.unpriced_models.note(&Arc::from(model.as_str()), None, ctx.now());
+            self.gateway.node.unpriced_models.note(&Arc::from(model.as_str()), None, ctx.now());
         }
         match refusal {
             Refusal::Limit(denied) => metrics.refused(denied.limit_type),

@@ -79,7 +79,7 @@ pub fn http_proxy(gateway: Arc<Gateway>, conf: &Arc<ServerConf>, h2c: bool) -> H
     let mut options = HttpServerOptions::default();
     options.h2c = h2c;
     options.h2_idle_timeout = Some(HTTP2_IDLE);
-    let max_head_bytes = gateway.live.load().max_head_bytes;
+    let max_head_bytes = gateway.node.live.load().max_head_bytes;
     let mut proxy = pingora::proxy::http_proxy(conf, Service { gateway });
     proxy.h2_options = Some(http2_options(max_head_bytes));
     proxy.server_options = Some(options);
@@ -187,7 +187,7 @@ impl ProxyHttp for Service {
         ctx: &mut Self::CTX,
     ) -> Result<()> {
         trace(ctx, "connected_to_upstream");
-        self.gateway.metrics.connections.upstream(reused);
+        self.gateway.node.metrics.connections.upstream(reused);
         tracing::trace!(request_id = %ctx.request.id, %peer, reused, "connected to a provider");
         Ok(())
     }

@@ -89,7 +89,7 @@ async fn next_provider(
             return Err(exhausted(request, forwarding).into());
         };
         let now = request.now();
-        let health = &request.gateway.health;
+        let health = &request.gateway.node.health;
         let ticket = match forwarding.route.operation {
             Operation::CountTokens => HealthTicket::without_effect(health, &provider, now),
             _ => HealthTicket::enter(health, &provider, now),

@@ -96,10 +96,14 @@ fn broken_off(
     if cause != BreakCause::Model && attempt.ticket.has_effect() {
         let message = format!("the reply broke off: {why}");
         let (kind, status) = (FailureKind::Broken, attempt.incoming.status());
-        gateway.health.attempt_failed(provider, now, Failed { kind, status, message: &message });
-        gateway.metrics.provider_health.failed(&provider.name, kind.as_str());
+        gateway.node.health.attempt_failed(
+            provider,
+            now,
+            Failed { kind, status, message: &message },
+        );
+        gateway.node.metrics.provider_health.failed(&provider.name, kind.as_str());
     }
-    gateway.metrics.attempt(&provider.name, "broken_off");
+    gateway.node.metrics.attempt(&provider.name, "broken_off");
     attempt.ticket.failed(now, Setback { counts, by, cooldown_until: None });
     GiveUp::BrokenOff { why }.into()
 }
@@ -109,7 +113,7 @@ fn broken_off(
 /// other pooled connections may be closed too, so the next one is new.
 fn stale_connection(request: &mut RequestContext, attempt: &mut Attempt, failure: &Failure) {
     attempt.fresh = true;
-    request.gateway.metrics.attempt(&attempt.provider.name, "stale_connection");
+    request.gateway.node.metrics.attempt(&attempt.provider.name, "stale_connection");
     let why = "a pooled connection that the provider had closed: sent again on a new one";
     decide_failure(request, attempt, failure, DecisionStep::Retried, why);
 }
@@ -127,7 +131,7 @@ fn classified(
     // Other connections in the pool may be broken too.
     attempt.fresh |= failure.is_broken_connection();
     let Judgement { verdict, rule } = classify(request, forwarding, &attempt, &failure);
-    request.gateway.metrics.attempt(&attempt.provider.name, verdict.class.as_str());
+    request.gateway.node.metrics.attempt(&attempt.provider.name, verdict.class.as_str());
     forwarding.was_alive(attempt.alive());
     let has_time = forwarding.has_time() && !(is_late && attempt.had_a_share());
     let again = verdict.next == classify::Next::SameProviderAgain && has_time;
@@ -198,7 +202,7 @@ fn note_failure(
     let (now, gateway) = (request.now(), &request.gateway);
     let mut message = failure.describe();
     if verdict.refuses_request() {
-        let users = gateway.health.suspects(provider, by, now);
+        let users = gateway.node.health.suspects(provider, by, now);
         if users < by.needed && !client_error::is_operators(&message) {
             return;
         }
@@ -207,9 +211,9 @@ fn note_failure(
         }
     }
     let kind = failure.kind();
-    gateway.metrics.provider_health.failed(&provider.name, kind.as_str());
+    gateway.node.metrics.provider_health.failed(&provider.name, kind.as_str());
     let failed = Failed { kind, status: failure.status(), message: &message };
-    gateway.health.attempt_failed(provider, now, failed);
+    gateway.node.health.attempt_failed(provider, now, failed);
 }
 
 /// Whose request it is, for failures that one client alone can cause.
@@ -283,7 +287,7 @@ fn classify(
                 body: &e.body,
             };
             if let Some(rule) = forwarding.identified.snapshot.error_rules.decide(&reply) {
-                request.gateway.metrics.error_rule(rule.rule.category.as_str());
+                request.gateway.node.metrics.error_rule(rule.rule.category.as_str());
                 return Judgement { verdict: classify::by_rule(&rule, e.status), rule: Some(rule) };
             }
             AttemptFailure::Reply(reply)
