@@ -31,8 +31,8 @@ export function awayFromField(fault: ApiError): string {
 }
 
 /**
- * A fault's text at its field, with the limits in the field's unit. `unit`: one unit of the field in
- * units of the API.
+ * A fault's text at its field, with the limits in the field's unit. `unit`: one unit of the field,
+ * in units of the API.
  */
 function inUnit({ atField, params }: ApiError, unit: number): string {
   return [params.min, params.max]

@@ -41,9 +41,9 @@ export function SessionProvider({ children }: { children: ReactNode }) {
 }
 
 /**
- * Leads to the login as soon as the gateway no longer accepts the session. Unsaved input stays, with
- * a question: it can be saved after a log-in in another tab. `readAt`: when the session was last
- * read.
+ * Leads to the login as soon as the gateway no longer accepts the session. Unsaved input stays,
+ * with a question: it can be saved after a log-in in another tab. `readAt`: when the session was
+ * last read.
  */
 function useEnd(readAt: number) {
   const { t } = useTranslation();

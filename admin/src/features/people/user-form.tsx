@@ -23,8 +23,8 @@ interface Props {
 }
 
 /**
- * The groups to choose from: those of the providers. Only administrators can list these; other users
- * choose among the groups of their own keys.
+ * The groups to choose from: those of the providers. Only administrators can list these; other
+ * users choose among the groups of their own keys.
  */
 export function useGroups(user?: User): string[] {
   const admin = useIsAdmin();
