@@ -154,12 +154,14 @@ fn number(series: &prom::Metric, value: f64, times: Times) -> NumberDataPoint {
 /// The unit, by the name's end.
 fn unit(name: &str) -> &'static str {
     let name = name.strip_suffix("_total").unwrap_or(name);
-    match () {
-        () if name.ends_with("_seconds") => "s",
-        () if name.ends_with("_bytes") => "By",
-        () if name.ends_with("tokens") || name.ends_with("token.usage") => "{token}",
-        () if name.starts_with("gen_ai.") => "s",
-        () => "1",
+    if name.ends_with("_bytes") {
+        "By"
+    } else if name.ends_with("tokens") || name.ends_with("token.usage") {
+        "{token}"
+    } else if name.ends_with("_seconds") || name.starts_with("gen_ai.") {
+        "s"
+    } else {
+        "1"
     }
 }
 

@@ -63,15 +63,17 @@ impl ProviderSummary {
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         let fails = self.not_working.iter().any(|(_, seen)| seen.state != ProviderState::Cooldown);
-        match () {
-            () if self.none_works() => Some(self.none_works_text()),
-            () if fails => Some(format!(
+        if self.none_works() {
+            Some(self.none_works_text())
+        } else if fails {
+            Some(format!(
                 "{} of {} enabled ones do not work: {}",
                 self.not_working.len(),
                 self.enabled,
                 self.names()
-            )),
-            () => None,
+            ))
+        } else {
+            None
         }
     }
 

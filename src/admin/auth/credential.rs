@@ -119,12 +119,16 @@ async fn of_session(ctx: &Context, token: &str, now: Timestamp) -> Result<Actor,
 }
 
 fn usable(key: &Key, user: &User, now: Timestamp) -> Result<(), ApiError> {
-    let fault = match () {
-        () if key.deleted_at.is_some() => Reason::KeyDeleted,
-        () if !key.is_enabled => Reason::KeyDisabled,
-        () if key.is_expired(now) => Reason::KeyExpired,
-        () if !user.is_active(now) => Reason::UserInactive,
-        () => return Ok(()),
+    let fault = if key.deleted_at.is_some() {
+        Reason::KeyDeleted
+    } else if !key.is_enabled {
+        Reason::KeyDisabled
+    } else if key.is_expired(now) {
+        Reason::KeyExpired
+    } else if !user.is_active(now) {
+        Reason::UserInactive
+    } else {
+        return Ok(());
     };
     Err(unauthorized(fault))
 }

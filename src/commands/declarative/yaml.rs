@@ -153,10 +153,12 @@ impl<'t> Reader<'t> {
     fn count(&mut self, (values, bytes): (usize, usize), span: &Span) -> Result<(), Fault> {
         self.values += values;
         self.bytes += bytes;
-        let beyond = match () {
-            () if self.values > MAX_VALUES => format!("{MAX_VALUES} values"),
-            () if self.bytes > MAX_BYTES => format!("{} MiB of text", MAX_BYTES >> 20),
-            () => return Ok(()),
+        let beyond = if self.values > MAX_VALUES {
+            format!("{MAX_VALUES} values")
+        } else if self.bytes > MAX_BYTES {
+            format!("{} MiB of text", MAX_BYTES >> 20)
+        } else {
+            return Ok(());
         };
         Err(fault(span, format!("is beyond the {beyond} that a file may have")))
     }

@@ -37,10 +37,12 @@ impl Indexes {
     fn of(filter: &LogFilter) -> Self {
         let is_retried = filter.min_retry_count.is_some_and(|count| count > 0);
         let is_of_user = filter.scope.is_some() || filter.user_id.is_some();
-        match () {
-            () if filter.session_id.is_some() || filter.request_id.is_some() => Self::None,
-            () if is_retried && is_of_user => Self::UserOnly,
-            () => Self::All,
+        if filter.session_id.is_some() || filter.request_id.is_some() {
+            Self::None
+        } else if is_retried && is_of_user {
+            Self::UserOnly
+        } else {
+            Self::All
         }
     }
 }

@@ -129,15 +129,14 @@ impl OverrideResponse {
                     && t.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b))
             })
         };
-        match () {
-            () if read.message.trim().is_empty() => Err("the message is empty".to_owned()),
-            () if !word(&read.kind) => {
-                Err("the type must be one word of at most 64 letters".to_owned())
-            }
-            () if !word(&read.code) => {
-                Err("the code must be one word of at most 64 letters".to_owned())
-            }
-            () => Ok(read),
+        if read.message.trim().is_empty() {
+            Err("the message is empty".to_owned())
+        } else if !word(&read.kind) {
+            Err("the type must be one word of at most 64 letters".to_owned())
+        } else if !word(&read.code) {
+            Err("the code must be one word of at most 64 letters".to_owned())
+        } else {
+            Ok(read)
         }
     }
 }

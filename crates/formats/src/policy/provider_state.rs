@@ -133,12 +133,16 @@ impl Attempts {
     pub fn state(&self, circuit_open: bool, cooling_down: bool, now: Timestamp) -> ProviderState {
         let recent = self.within(now, MINUTE);
         let often = recent.attempts >= ENOUGH && recent.failures >= recent.attempts.div_ceil(2);
-        match () {
-            () if circuit_open => ProviderState::CircuitOpen,
-            () if cooling_down => ProviderState::Cooldown,
-            () if self.failing_since.is_some() || often => ProviderState::Failing,
-            () if self.has_succeeded => ProviderState::Healthy,
-            () => ProviderState::NeverUsed,
+        if circuit_open {
+            ProviderState::CircuitOpen
+        } else if cooling_down {
+            ProviderState::Cooldown
+        } else if self.failing_since.is_some() || often {
+            ProviderState::Failing
+        } else if self.has_succeeded {
+            ProviderState::Healthy
+        } else {
+            ProviderState::NeverUsed
         }
     }
 

@@ -72,12 +72,16 @@ pub fn may_assign(who: &Who, user: &User, keys: &[Key], wanted: &Groups) -> Resu
 /// # Errors
 /// 403 naming the field.
 pub fn may_list(who: &Who, before: &Key, after: &Key) -> Result<(), ApiError> {
-    let field = match () {
-        () if who.is_admin() => return Ok(()),
-        () if before.allowed_models != after.allowed_models => "allowedModels",
-        () if before.features.allowed != after.features.allowed => "allowedFeatures",
-        () if before.features.denied != after.features.denied => "deniedFeatures",
-        () => return Ok(()),
+    let field = if who.is_admin() {
+        return Ok(());
+    } else if before.allowed_models != after.allowed_models {
+        "allowedModels"
+    } else if before.features.allowed != after.features.allowed {
+        "allowedFeatures"
+    } else if before.features.denied != after.features.denied {
+        "deniedFeatures"
+    } else {
+        return Ok(());
     };
     Err(ApiError::denied(Reason::ListsByAdministrator).with("field", field.into()))
 }

@@ -235,10 +235,12 @@ impl<'l> Line<'l> {
 /// A count of tokens: units may be thousands or millions of them.
 fn tokens(count: &str, unit: &str) -> Result<i64, Unreadable> {
     let unit = unit.to_ascii_lowercase();
-    let factor = match () {
-        () if unit.starts_with("1m") || unit.contains("million") => 1_000_000,
-        () if unit.starts_with("1k") || unit.contains("thousand") => 1_000,
-        () => 1,
+    let factor = if unit.starts_with("1m") || unit.contains("million") {
+        1_000_000
+    } else if unit.starts_with("1k") || unit.contains("thousand") {
+        1_000
+    } else {
+        1
     };
     // Read as an amount: exact, and without a binary fraction.
     let billionths = i128::from(amount(count, 0)?.0) * factor;

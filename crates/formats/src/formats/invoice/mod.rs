@@ -159,13 +159,14 @@ fn kind_of(words: &str) -> Option<TokenKind> {
         let is_long = ["1h", "1 h", "1-h", "1_h", "one hour"].into_iter().any(has);
         return Some(if is_long { TokenKind::CacheWrite1h } else { TokenKind::CacheWrite5m });
     }
-    match () {
-        () if has("cach") && (has("read") || has("input") || has("hit")) => {
-            Some(TokenKind::CacheRead)
-        }
-        () if has("output") || has("response") => Some(TokenKind::Output),
-        () if has("input") || has("prompt") => Some(TokenKind::Input),
-        () => None,
+    if has("cach") && (has("read") || has("input") || has("hit")) {
+        Some(TokenKind::CacheRead)
+    } else if has("output") || has("response") {
+        Some(TokenKind::Output)
+    } else if has("input") || has("prompt") {
+        Some(TokenKind::Input)
+    } else {
+        None
     }
 }
 
