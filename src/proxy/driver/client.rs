@@ -14,7 +14,6 @@ use pingora::proxy::{ProxyHttp as _, Session};
 use crate::formats::ping::ping;
 use crate::proxy::connections::gone::unless_gone;
 use crate::proxy::exchange::Exchange;
-use crate::proxy::ready;
 use crate::proxy::reply::client_head;
 use crate::proxy::service::{Service, bounded};
 
@@ -100,7 +99,10 @@ async fn before<T>(
     work: Pin<&mut impl Future<Output = T>>,
 ) -> Option<T> {
     match until {
-        Some(until) => ready::within(until.saturating_duration_since(now), work).await,
+        Some(until) => {
+            let left = until.saturating_duration_since(now);
+            pingora::time::timeout(left, work).await.ok()
+        }
         None => Some(work.await),
     }
 }

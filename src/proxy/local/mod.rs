@@ -31,7 +31,8 @@ pub(in crate::proxy) enum Arrived {
 /// Opens the head, and answers what no provider is asked for.
 ///
 /// # Errors
-/// The refusal of the head, of the path or of the caller, or an error if the client has closed the connection.
+/// The refusal of the head, of the path or of the caller, or an error if the client has closed the
+/// connection.
 pub(in crate::proxy) async fn answer(
     session: &mut Session,
     ctx: &mut RequestContext,

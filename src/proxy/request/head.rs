@@ -77,11 +77,12 @@ fn note(session: &Session, ctx: &mut RequestContext) {
         query: None,
         user_agent: head.headers.get(USER_AGENT).map(|v| {
             let text = String::from_utf8_lossy(v.as_bytes());
-            let is_long = text.len() > MAX_USER_AGENT;
-            match is_long.then(|| text.char_indices().nth(MAX_USER_AGENT)).flatten() {
-                Some((end, _)) => text[..end].into(),
-                None => text.into(),
+            // Characters are counted only where there may be too many.
+            if text.len() <= MAX_USER_AGENT {
+                return text.into();
             }
+            let end = text.char_indices().nth(MAX_USER_AGENT).map_or(text.len(), |(end, _)| end);
+            text[..end].into()
         }),
         client_ip: session
             .client_addr()
