@@ -34,6 +34,7 @@ super::on_each_place! {
     sessions_without_end_do_not_fill_the_memory,
     a_session_shows_what_its_latest_request_asks_for_while_the_first_one_runs,
     a_minute_and_a_cost_count_from_the_admission,
+    a_fixed_day_ends_at_its_reset_to_the_millisecond,
 }
 
 const HOUR: i64 = 3_600_000;
@@ -430,4 +431,26 @@ fn a_clock_that_steps_back_erases_nothing_that_was_counted_before_or_while_it_wa
             assert_eq!(monthly, if ahead == 20 * 24 * HOUR { 10 } else { 0 });
         }
     }
+}
+
+fn a_fixed_day_ends_at_its_reset_to_the_millisecond(place: Place) {
+    let counters = counters(place, Tz::UTC);
+    let reset = DailyReset { mode: ResetMode::Fixed, time: TimeOfDay::parse("13:00").unwrap() };
+    let limits = Limits { daily: Some(NanoUsd(50)), daily_reset: reset, ..Limits::default() };
+    let (key, user) = (key(1, limits), user(0, Limits::default()));
+    let at = Timestamp(NOON.0 - 30_000).plus_ms(HOUR);
+    let spent = |now| counters.key_usage(&key, now).daily.current;
+    let running = ask(&counters, (&key, &user), "s", 0, NOON).unwrap();
+    ask(&counters, (&key, &user), "s", 0, NOON).unwrap().settle(NOON, NanoUsd(50), None);
+    let before = at.plus_ms(-1);
+    assert_eq!(spent(before), NanoUsd(50));
+    let denied = ask(&counters, (&key, &user), "s", 0, before).err().unwrap();
+    assert_eq!(denied.limit_type, LimitType::KeyDaily);
+    // The record has come to this minute by something that knows no day.
+    running.settle(at, NanoUsd(7), None);
+    assert!(ask(&counters, (&key, &user), "s", 0, at).is_ok(), "a new day has begun");
+    let counters = self::counters(place, Tz::UTC);
+    let spent = |now| counters.key_usage(&key, now).daily.current;
+    ask(&counters, (&key, &user), "s", 0, NOON).unwrap().settle(NOON, NanoUsd(50), None);
+    assert_eq!((spent(before), spent(at)), (NanoUsd(50), NanoUsd::ZERO));
 }

@@ -4,10 +4,7 @@
 local function blocked(sc, member, limits, at)
   local r = record(sc, 'p')
   local day = limits[at + 6] == 1 and 16 or 14
-  if day == 16 and r[8] ~= limits[at + 7] then
-    begin_day(r, sc.buckets, limits[at + 7], limits[at + 8])
-    sc.changed.p = true
-  end
+  if day == 16 and begin_day(r, sc.buckets, limits[at + 7], limits[at + 8]) then sc.changed.p = true end
   local reached
   for i, pair in ipairs({ 10, 12, day, 18, 20 }) do
     local limit = limits[at + i - 1]

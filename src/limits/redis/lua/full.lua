@@ -87,7 +87,7 @@ full = function(op)
   a.u, a.k, a.w, a.packed = u, k, w, found[5]
   a.sc.recs.u = u
   rpm_expire(w)
-  if u[1] < MINUTE or k[1] < MINUTE or (N[7] == 1 and k[8] ~= N[8]) or (N[16] == 1 and u[8] ~= N[17]) or u[22] <= NOW then
+  if u[1] < MINUTE or k[1] < MINUTE or (N[7] == 1 and (k[8] ~= N[8] or k[9] <= NOW)) or (N[16] == 1 and (u[8] ~= N[17] or u[9] <= NOW)) or u[22] <= NOW then
     bring_up(a)
   end
 

@@ -95,14 +95,16 @@ local function refresh(r, b)
   r[1] = MINUTE
 end
 
--- Sums the daily calendar window again when a day begins, or when another reset time holds.
+-- Sums the daily calendar window again when a day begins, or when another reset time holds. Returns
+-- whether it did.
 local function begin_day(r, b, starts, ends)
   -- The caller's day may have ended since (see head.lua). An open end is as good as the right one:
   -- nothing is counted ahead of the present.
   if ends <= NOW then starts, ends = ends, FOREVER end
-  if r[8] == starts then return end
+  if r[8] == starts then return false end
   sum_from(r, b, 16, starts / 60000)
   r[8], r[9] = starts, ends
+  return true
 end
 
 -- The minute with which a rolling sum falls below a limit; empty when it is none, or never.

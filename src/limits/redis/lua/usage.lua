@@ -12,10 +12,7 @@ local sc = scope(ARGV[3] == 'p' and 'p' or 'u', N[1])
 trim(sc)
 local known, r = field(sc, ARGV[3]), record(sc, ARGV[3])
 local b, latest = buckets(sc, ARGV[3]), 0
-if N[3] == 1 and r[8] ~= N[4] then
-  begin_day(r, b, N[4], N[5])
-  sc.changed[ARGV[3]] = true
-end
+if N[3] == 1 and begin_day(r, b, N[4], N[5]) then sc.changed[ARGV[3]] = true end
 local all = call('HGETALL', b)
 for i = 1, #all, 2 do
   if string.sub(all[i], 1, 1) == 's' and all[i + 1] ~= '0' then latest = math.max(latest, tonumber(string.sub(all[i], 2))) end
