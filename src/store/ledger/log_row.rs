@@ -153,6 +153,10 @@ pub(in crate::store) fn tokens(usage: &Usage) -> [i64; 8] {
 #[derive(Serialize, Deserialize, Default, PartialEq)]
 #[serde(default, rename_all = "camelCase")]
 struct Extra {
+    /// A part has no price: the marker by which an index finds the row. It is the first member: for
+    /// SQLite the index compares the beginning of the text.
+    #[serde(skip_serializing_if = "is_default")]
+    unpriced: bool,
     #[serde(skip_serializing_if = "is_default")]
     audio_input: u64,
     #[serde(skip_serializing_if = "is_default")]
@@ -170,9 +174,6 @@ struct Extra {
     exact_tier: ServiceTier,
     #[serde(skip_serializing_if = "is_default")]
     parts: Vec<Part>,
-    /// A part has no price: the marker by which an index finds the row.
-    #[serde(skip_serializing_if = "is_default")]
-    unpriced: bool,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -197,6 +198,7 @@ impl Extra {
             known => (known, ServiceTier::Standard),
         };
         let extra = Self {
+            unpriced,
             audio_input,
             audio_output,
             image_cache_read,
@@ -205,7 +207,6 @@ impl Extra {
             tier,
             exact_tier,
             parts,
-            unpriced,
         };
         if is_default(&extra) { None } else { serde_json::to_string(&extra).ok() }
     }

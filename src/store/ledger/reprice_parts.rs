@@ -63,7 +63,9 @@ const COLUMNS: &str = "SELECT request_id, started_at, key_id, user_id, provider_
 const fn marked(backend: Backend) -> &'static str {
     match backend {
         Backend::Postgres => "strpos(usage_extra, '\"unpriced\":true') > 0",
-        Backend::Sqlite => "instr(usage_extra, '\"unpriced\":true') > 0",
+        Backend::Sqlite => {
+            "usage_extra >= '{\"unpriced\":true' AND usage_extra < '{\"unpriced\":true~'"
+        }
     }
 }
 
