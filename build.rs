@@ -13,8 +13,8 @@ fn main() {
     let profile = std::env::var("PROFILE");
     if profile.as_deref() == Ok("release") {
         println!("cargo::rerun-if-changed=admin/dist");
-        // 28 KB of relocations in place of 1.8 MB, all of which the start would read: 25.5 MB idle in
-        // place of 29.1. The program then needs glibc 2.36 (README.md).
+        // 28 KB of relocations in place of 1.8 MB, all of which the start would read: 25.5 MB idle
+        // in place of 29.1. The program then needs glibc 2.36 (README.md).
         println!("cargo::rustc-link-arg-bin=tollgate=-Wl,-z,pack-relative-relocs");
     }
 }

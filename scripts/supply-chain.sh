@@ -26,7 +26,8 @@ else
   unchecked "known defects of Rust dependencies" "the advisory database could not be fetched"
 fi
 
-# The registry answers this. A finding is JSON with `vulnerabilities`; anything else is no answer.
+# The registry answers this. A finding is JSON with `vulnerabilities`; anything else is not an
+# answer.
 audit=$(npm --prefix admin audit --omit=dev --json 2>/dev/null || true)
 case $(python3 -c 'import json, sys
 found = json.loads(sys.argv[1]).get("metadata", {}).get("vulnerabilities")

@@ -69,7 +69,8 @@ const CRATES: [(&str, &[&str], &str); 6] = [
 /// The sources of the crates with these modules.
 const SOURCES: [&str; 2] = ["src", "crates/formats/src"];
 
-/// The place of a rule's own subject: the path under the sources, and the name that is allowed there.
+/// The place of a rule's own subject: the path under the sources, and the name that is allowed
+/// there.
 const HOMES: [(&str, &str); 1] = [("domain/clock.rs", "SystemTime::now")];
 
 /// Where `ProxyHttp` is implemented, and the hooks that must be there.

@@ -91,11 +91,12 @@ fn a_data_directory_that_cannot_be_made_is_reported() {
         let env = [("TOLLGATE_DATA_DIR", dir)];
         let (code, out, err) = texts(&run(folder.path(), &["check"], &env));
         assert_eq!(code, Some(1), "{out}{err}");
-        let expected = "a start would fail: this user cannot write into file: it is no directory";
+        let expected =
+            "a start would fail: this user cannot write into file: it is not a directory";
         assert!(format!("{out}{err}").contains(expected), "{out}{err}");
         let (code, out, err) = texts(&run(folder.path(), &["doctor"], &env));
         assert_ne!(code, Some(0), "{out}{err}");
-        assert!(out.contains("cannot write into file: it is no directory"), "{out}{err}");
+        assert!(out.contains("cannot write into file: it is not a directory"), "{out}{err}");
     }
 }
 

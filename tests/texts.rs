@@ -280,7 +280,7 @@ fn a_word_is_found_in_every_text_of_every_recorded_request_and_nowhere_else() {
                     if finds_word(&words, &body, 1000) != expected {
                         wrong.push(format!(
                             "{name}: {path:?} {}",
-                            if expected { "is overlooked" } else { "is no text" }
+                            if expected { "is overlooked" } else { "is not text" }
                         ));
                     }
                     tried += 1;

@@ -14,7 +14,7 @@ use super::operation::{Operation, Permission, Ready};
 use super::reasons::Reason;
 use super::surface::Surface;
 use crate::formats::MOST_ELEMENTS;
-use crate::formats::scan::{Node, Problem, Scanner};
+use crate::formats::scan::{Node, ScanProblem, Scanner};
 
 /// Time-out of a complete body.
 const BODY_TIME: Duration = Duration::from_secs(60);
@@ -96,7 +96,7 @@ fn has_too_many_elements(text: &[u8]) -> bool {
     static ANY: Node<()> = Node::object(&[]);
     let mut scanner = Scanner::new(&ANY, 1024).with_most_elements(MOST_ELEMENTS);
     let scanned = scanner.feed(text, &mut |_| {});
-    scanned.is_err_and(|error| error.problem == Problem::TooManyElements)
+    scanned.is_err_and(|error| error.problem == ScanProblem::TooManyElements)
 }
 
 /// Any bytes as an operation's body: the action, ready to run with it, or the first error. An empty
@@ -109,7 +109,7 @@ pub fn parse(operation: &Operation, bytes: &[u8]) -> Result<Ready, ApiError> {
         [] => Map::new(),
         text if has_too_many_elements(text) => {
             let refusal = ApiError::because(Code::INVALID_FORMAT, Reason::BodyNoJson);
-            return Err(refusal.with("detail", Problem::TooManyElements.to_string().into()));
+            return Err(refusal.with("detail", ScanProblem::TooManyElements.to_string().into()));
         }
         text => match serde_json::from_slice::<Value>(text) {
             Ok(Value::Object(sent)) => sent,

@@ -22,10 +22,10 @@ const USER: usize = 4 << 20;
 
 /// The bytes that are held now.
 #[derive(Debug, Default)]
-pub struct AdminBodyBudget(Mutex<Held>);
+pub struct AdminBodyBudget(Mutex<HeldBytes>);
 
 #[derive(Debug, Default)]
-struct Held {
+struct HeldBytes {
     all: usize,
     users: usize,
     by_user: HashMap<UserId, usize>,
@@ -49,7 +49,7 @@ impl AdminBodyReservation {
         Self { budget: Arc::clone(budget), user, bytes: 0 }
     }
 
-    /// Whether the body is that of a user who is no administrator.
+    /// Whether the body is that of a user who is not an administrator.
     pub(super) const fn is_users(&self) -> bool {
         self.user.is_some()
     }

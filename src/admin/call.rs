@@ -46,7 +46,7 @@ pub struct Call {
 
 /// The change of a write, for the audit record. Records are the wire records, so secrets are
 /// masked.
-pub struct Change {
+pub struct AuditChange {
     /// `module.operation`
     pub action: &'static str,
     /// `key 12`
@@ -70,7 +70,7 @@ impl Call {
     ///
     /// # Errors
     /// The store failed.
-    pub async fn audit(&self, tx: &mut Tx, change: Change) -> Result<(), ApiError> {
+    pub async fn audit(&self, tx: &mut Tx, change: AuditChange) -> Result<(), ApiError> {
         let entry = AuditEntry {
             at: self.now,
             actor: self.who()?.label(),
@@ -118,7 +118,7 @@ pub fn recorded<T: Serialize>(record: &T) -> Result<Option<Value>, ApiError> {
     serde_json::to_value(record).map(Some).map_err(ApiError::internal)
 }
 
-/// Whether a record is stored as it was: an edit that changes nothing is no write, and leaves no
+/// Whether a record is stored as it was: an edit that changes nothing is not a write, and leaves no
 /// audit record. Compared before the time of the change is set.
 ///
 /// # Errors

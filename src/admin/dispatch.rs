@@ -165,7 +165,7 @@ async fn slot(
     if let Some(slot) = ctx.node.store.report_slot(holder).await {
         return Ok(Some(slot));
     }
-    // Reports that wait for the database are no fault of the caller.
+    // Reports that wait for the database are not a fault of the caller.
     Err(match ctx.node.conditions.database() {
         Some(fault) => ApiError::database(DatabaseTrouble::Busy, &fault.text),
         None => ApiError::because(Code::OPERATION_FAILED, Reason::ReportsBusy)

@@ -118,10 +118,10 @@ impl<'de> Deserialize<'de> for Code {
 
 /// Why a request is refused, and the client's message. Boxed, as it is part of every `Result` here.
 #[derive(Debug)]
-pub struct ApiError(Box<Parts>);
+pub struct ApiError(Box<EnvelopeParts>);
 
 #[derive(Debug)]
-struct Parts {
+struct EnvelopeParts {
     status: StatusCode,
     code: Code,
     words: Words,
@@ -172,7 +172,7 @@ impl ApiError {
 
     fn of(code: Code, params: Map<String, Value>, words: Words) -> Self {
         let (status, headers) = (code.status(), Vec::new());
-        Self(Box::new(Parts {
+        Self(Box::new(EnvelopeParts {
             status,
             code,
             words,
@@ -333,14 +333,14 @@ impl ApiError {
     pub fn into_response(self) -> Response<Body> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct Failure<'a> {
+        struct EnvelopeError<'a> {
             ok: bool,
             error: &'a str,
             error_code: &'a str,
             #[serde(skip_serializing_if = "Map::is_empty")]
             error_params: &'a Map<String, Value>,
         }
-        let failure = Failure {
+        let failure = EnvelopeError {
             ok: false,
             error: &self.message(),
             error_code: self.0.code.0,

@@ -25,10 +25,10 @@ const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Whether a request is being answered, or the rest of its body read: bytes that arrive then are no
 /// head.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Answering(Arc<Counts>);
+pub(super) struct Answering(Arc<HeadCounts>);
 
 #[derive(Debug, Default)]
-struct Counts {
+struct HeadCounts {
     running: AtomicUsize,
     /// Since the connection began. A head that was complete at once is detected only by this count.
     begun: AtomicUsize,
@@ -44,7 +44,7 @@ impl Answering {
 }
 
 /// Ends the answering on drop.
-pub(super) struct AnsweringGuard(Arc<Counts>);
+pub(super) struct AnsweringGuard(Arc<HeadCounts>);
 
 impl Drop for AnsweringGuard {
     fn drop(&mut self) {
@@ -129,7 +129,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for HeadTimer<S> {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        let Counts { running, begun } = &*this.answering.0;
+        let HeadCounts { running, begun } = &*this.answering.0;
         let begun = begun.load(Ordering::Relaxed);
         let is_new = std::mem::replace(&mut this.begun, begun) != begun;
         if this.frames.is_none() && (is_new || running.load(Ordering::Relaxed) > 0) {

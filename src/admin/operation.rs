@@ -222,7 +222,7 @@ impl Operation {
         Self { verb: Verb::Get, enveloped: false, effect: Effect::Reads, ..this }
     }
 
-    /// A GET whose answer is no JSON text but of the media type `media`, head and all; `T`
+    /// A GET whose answer is not JSON text but of the media type `media`, head and all; `T`
     /// describes it in the document.
     pub fn whole<T, F>(
         path: &'static str,

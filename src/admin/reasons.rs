@@ -106,7 +106,7 @@ reasons! {
     NeitherKeyNorToken = "neither_key_nor_token", "this is neither a known key nor the \
         administrator token";
     NoCredential = "no_credential", "not logged in: no credential was sent";
-    NoUser = "no_user", "this credential is no user's";
+    NoUser = "no_user", "this credential is not a user's";
     NotLoggedIn = "not_logged_in", "not logged in";
     NothingToChange = "nothing_to_change", "nothing to change: send at least one of the fields that \
         can change";
@@ -120,7 +120,7 @@ reasons! {
         would match everything";
     PatternNestedRepeat = "nested_repeat", "a repeat without an upper bound stands within another \
         one, as in (a+)+: bound one of them";
-    PatternSyntax = "syntax", "this is no regular expression: {detail}";
+    PatternSyntax = "syntax", "this is not a regular expression: {detail}";
     PatternTooLarge = "too_large", "the pattern is too complex: its repeats or character classes \
         make it too large";
     PatternTooLong = "too_long", "the pattern is longer than {max} characters";

@@ -1,10 +1,10 @@
 //! The web UI: serves the files of `npm run build` in `admin/dist` from inside the binary.
 //!
-//! A path that is no file is a view of the single-page application and gets its `index.html`. Names
-//! with a hash (below `assets/`) never change and may be cached without limit; everything else is
-//! revalidated each time. Files are sent compressed if the build left a smaller twin (`.br`, `.gz`)
-//! and the browser accepts it. A debug build reads the folder at run time. Without a build, a page
-//! explains how to make one; the API works nevertheless.
+//! A path that is not a file is a view of the single-page application and gets its `index.html`.
+//! Names with a hash (below `assets/`) never change and may be cached without limit; everything
+//! else is revalidated each time. Files are sent compressed if the build left a smaller twin
+//! (`.br`, `.gz`) and the browser accepts it. A debug build reads the folder at run time. Without a
+//! build, a page explains how to make one; the API works nevertheless.
 
 use std::borrow::Cow;
 

@@ -25,4 +25,4 @@ mod task_parts;
 mod tasks;
 
 pub use serve::serve;
-pub use source::Source;
+pub use source::ConfigSource;

@@ -22,9 +22,9 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// What the counters contain of opening balances.
 #[derive(Debug, Default)]
-pub(super) struct Counted(Mutex<Vec<SpendRow>>);
+pub(super) struct OpeningCounted(Mutex<Vec<SpendRow>>);
 
-impl Counted {
+impl OpeningCounted {
     /// The rows that the counters were built with.
     pub(super) fn new(rows: Vec<SpendRow>) -> Self {
         Self(Mutex::new(rows))
@@ -57,7 +57,7 @@ impl Counted {
 
 /// Watches for imports.
 pub(super) struct Watch {
-    pub counted: Arc<Counted>,
+    pub counted: Arc<OpeningCounted>,
     pub node: Arc<Node>,
 }
 

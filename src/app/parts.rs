@@ -9,7 +9,7 @@ use http::HeaderName;
 use parking_lot::Mutex;
 
 use super::in_process::InProcess;
-use super::opening::Counted;
+use super::opening::OpeningCounted;
 use super::snapshot::{self, Started};
 use crate::config::Config;
 use crate::domain::clock::{Clock, SystemClock};
@@ -37,7 +37,7 @@ pub(super) struct Parts {
     /// What all parts share.
     pub node: Arc<Node>,
     /// The opening balances that the counters contain.
-    pub opening: Arc<Counted>,
+    pub opening: Arc<OpeningCounted>,
     /// Journal and writer.
     pub ledger: Arc<Ledger>,
     /// Clean-up, and pricing of stored records.
@@ -97,7 +97,7 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
         jobs,
         config,
         node,
-        opening: Arc::new(Counted::new(opening)),
+        opening: Arc::new(OpeningCounted::new(opening)),
         ledger,
         gateway,
         in_process: Arc::default(),

@@ -9,7 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::reloaded::{Reloaded, SECRET_REFUSED};
 use super::secret_files::SecretFiles;
-use super::source::Source;
+use super::source::ConfigSource;
 use super::supervisor;
 use crate::config::{self, Config};
 
@@ -26,7 +26,7 @@ pub(super) fn hangups() -> Option<Signal> {
 pub(super) async fn run(
     mut hangups: Option<Signal>,
     mut current: Config,
-    source: Source,
+    source: ConfigSource,
     parts: Reloaded,
 ) {
     let mut files = SecretFiles::default();
@@ -52,7 +52,7 @@ pub(super) async fn run(
     }
 }
 
-async fn reload(current: &mut Config, source: &Source, parts: &Reloaded) {
+async fn reload(current: &mut Config, source: &ConfigSource, parts: &Reloaded) {
     match config::load(source.file.as_deref(), &config::process_env) {
         Err(problems) => {
             parts.record_reload(Err(&one_line(&problems.to_string())));

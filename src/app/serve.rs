@@ -25,7 +25,7 @@ use super::listen_socket::{ListenSocket, Proxy, Watched};
 use super::parts::{self, Parts};
 use super::reloaded::Reloaded;
 use super::signals::Signals;
-use super::source::Source;
+use super::source::ConfigSource;
 use super::successor::Successor;
 use super::tasks::{self, Tasks};
 use super::{banner::Banner, connection_slots, listen, reload, snapshot};
@@ -59,7 +59,12 @@ fn look_at_certificates(config: &Config) -> anyhow::Result<()> {
 /// # Errors
 /// When a part cannot be built or a listener cannot be bound: then nothing is served. When the
 /// proxy ends without a stop.
-pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> anyhow::Result<()> {
+pub fn serve(
+    config: Config,
+    source: ConfigSource,
+    upgrade: bool,
+    log: LogHandle,
+) -> anyhow::Result<()> {
     look_at_certificates(&config)?;
     let background = Background::start(config.redis.is_none())?;
     let io = &background.io;
@@ -325,8 +330,8 @@ fn finish(io: &Runtime, listeners: Listeners, tasks: Tasks, parts: &Parts) {
             );
         }
         // It ends after the writer and the jobs, in two seconds at most.
-        if let Some(keeper) = tasks.keeper {
-            let is_sent = keeper.await.unwrap_or(false);
+        if let Some(connection_task) = tasks.connection_task {
+            let is_sent = connection_task.await.unwrap_or(false);
             let journal = parts.ledger.stats();
             // What is not in the ledger yet is missing if another node rebuilds the counters.
             if is_sent && journal.pending_records == 0 && journal.held_records == 0 {

@@ -72,8 +72,8 @@ impl ShutdownSignalWatch for Signals {
         };
         let handing_over = (Phase::HandingOver, ShutdownSignal::GracefulUpgrade);
         let (phase, asked) = tokio::select! {
-            () = self.handed_over(&mut quit, Next::Waiting) => handing_over,
-            () = self.handed_over(&mut replace, Next::Started) => handing_over,
+            () = self.handed_over(&mut quit, NextProcess::Waiting) => handing_over,
+            () = self.handed_over(&mut replace, NextProcess::Started) => handing_over,
             () = next(&mut terminate) => (Phase::Stopping, ShutdownSignal::GracefulTerminate),
             () = next(&mut interrupt) => (Phase::Stopping, ShutdownSignal::GracefulTerminate),
         };
@@ -86,7 +86,7 @@ impl ShutdownSignalWatch for Signals {
 
 /// The process that a hand-over is for.
 #[derive(Debug, Clone, Copy)]
-enum Next {
+enum NextProcess {
     /// Started by hand, and waiting.
     Waiting,
     /// Started by this one.
@@ -96,15 +96,15 @@ enum Next {
 impl Signals {
     /// Resolves when that process waits for the listeners. After a failure, the next signal tries
     /// again.
-    async fn handed_over(&self, asked: &mut Option<Signal>, to: Next) {
+    async fn handed_over(&self, asked: &mut Option<Signal>, to: NextProcess) {
         loop {
             next(asked).await;
             let (waits, failure) = match to {
-                Next::Waiting => (
+                NextProcess::Waiting => (
                     self.successor.awaited().await,
                     "nothing was handed over: this process goes on serving",
                 ),
-                Next::Started => (
+                NextProcess::Started => (
                     self.successor.start().await,
                     "no new process took over: this one goes on serving",
                 ),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use tokio::time::Instant;
 
-use super::source::Source;
+use super::source::ConfigSource;
 use crate::config::{self, Config};
 
 /// How often the new process is checked.
@@ -29,7 +29,7 @@ pub(super) struct Successor {
 }
 
 impl Successor {
-    pub(super) fn of(config: &Config, source: &Source) -> Self {
+    pub(super) fn of(config: &Config, source: &ConfigSource) -> Self {
         Self { config: source.file.clone(), socket: config.proxy.upgrade_socket.clone() }
     }
 

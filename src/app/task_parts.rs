@@ -11,7 +11,7 @@ use super::snapshot::{self, Recovery, Saver};
 use crate::admin::playground::{InProcessProxy, Playground};
 use crate::domain::version;
 use crate::http_client::Webhooks;
-use crate::limits::{FromStore, Keeper};
+use crate::limits::{ConnectionTask, FromStore};
 use crate::state::{HealthFile, Peers};
 
 /// A record that waits for longer is missing after a rebuild from the ledger: nodes send again only
@@ -54,14 +54,14 @@ impl Parts {
     }
 
     /// The task that maintains shared counters; `None` for a node's own.
-    pub(super) fn keeper(&self) -> Option<Keeper> {
+    pub(super) fn connection_task(&self) -> Option<ConnectionTask> {
         let (store, journal) = (self.node.store.clone(), Arc::clone(&self.ledger));
         let is_delivered = Box::new(move || {
             let stats = journal.stats();
             stats.left_bytes == 0 && stats.oldest_age_ms < LATEST_MS
         });
         let ledger = FromStore { store, is_delivered };
-        self.node.counters.keeper(Arc::new(ledger), Arc::clone(&self.node.clock))
+        self.node.counters.connection_task(Arc::new(ledger), Arc::clone(&self.node.clock))
     }
 
     /// The task that shares providers' health. An invalid address was refused with the counters.

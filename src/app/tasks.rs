@@ -29,7 +29,7 @@ pub(super) struct Tasks {
     /// Ends once the journal is delivered, or given up for this process.
     pub writer: JoinHandle<()>,
     /// Ends after the writer and the jobs; whether Redis has all counts.
-    pub keeper: Option<JoinHandle<bool>>,
+    pub connection_task: Option<JoinHandle<bool>>,
     /// Ends once the open circuits are stored.
     pub health_file: Option<JoinHandle<()>>,
     /// Writes the snapshot of the database.
@@ -38,7 +38,7 @@ pub(super) struct Tasks {
     pub exporters: Option<JoinHandle<()>>,
 }
 
-/// Starts the tasks. They end when `stop` is set; the keeper ends after the writer and
+/// Starts the tasks. They end when `stop` is set; the connection task ends after the writer and
 /// the jobs.
 pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) -> Tasks {
     // Before the notifier: circuits that were already open are not reported again.
@@ -76,14 +76,16 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
     if let Some(peers) = parts.peers() {
         io.spawn(peers.run(stopped(stop.clone())));
     }
-    // The keeper runs until the writer and the jobs have ended. If a node rebuilds the counters from
-    // the ledger before that, this keeper sends the records that the ledger does not have yet.
+    // The connection task runs until the writer and the jobs have ended. If a node rebuilds the
+    // counters from the ledger before that, this connection task sends the records that the ledger
+    // does not have yet.
     let (delivered, is_delivered) = watch::channel(false);
     let ended = async move {
         stopped(is_delivered).await;
         let _ = jobs.await;
     };
-    let keeper = parts.keeper().map(|keeper| io.spawn(keeper.run(ended)));
+    let connection_task =
+        parts.connection_task().map(|connection_task| io.spawn(connection_task.run(ended)));
     let exporters = exporters(parts, io, &stop);
     let writer = io.spawn(async move {
         let messages = async {
@@ -97,7 +99,7 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
         };
         tokio::join!(records, messages);
     });
-    Tasks { writer, keeper, health_file, saver, exporters }
+    Tasks { writer, connection_task, health_file, saver, exporters }
 }
 
 /// Sends telemetry to the collector, if that is configured.
@@ -111,7 +113,8 @@ fn exporters(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) -> Option
     }))
 }
 
-/// Sweeps the shared parts regularly. `messages_total_bytes` bounds the stored messages of sessions.
+/// Sweeps the shared parts regularly. `messages_total_bytes` bounds the stored messages of
+/// sessions.
 async fn housekeeping(node: Arc<Node>, messages_total_bytes: u64, stop: watch::Receiver<bool>) {
     let mut stop = std::pin::pin!(stopped(stop));
     loop {
@@ -167,7 +170,7 @@ fn scrape_hooks(parts: &Parts) {
         metrics.sessions_live.set(i64::try_from(counters.sessions_here(now)).unwrap_or(i64::MAX));
         metrics.bodies.held.set(i64::try_from(bodies.held()).unwrap_or(i64::MAX));
         for provider in &snapshot.providers {
-            let circuit = health.snapshot(provider, now);
+            let circuit = health.figures(provider, now);
             let state = match (circuit.open, circuit.half_open) {
                 (_, true) => "half_open",
                 (true, false) => "open",

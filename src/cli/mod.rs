@@ -208,7 +208,7 @@ fn complain(text: &str) {
 /// The log is flushed before a failure is printed.
 fn serve(config: Config, file: Option<PathBuf>, upgrade: bool) -> anyhow::Result<()> {
     let log = logging(&config)?;
-    let served = app::serve(config, app::Source { file }, upgrade, log.clone());
+    let served = app::serve(config, app::ConfigSource { file }, upgrade, log.clone());
     log.flush();
     served
 }

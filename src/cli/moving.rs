@@ -61,7 +61,7 @@ pub(super) fn run(config: &Config, args: &MoveArgs, to: &Secret) -> anyhow::Resu
 }
 
 /// A line on a terminal that is written over, or now and then a line elsewhere. On standard error:
-/// it is no result.
+/// it is not a result.
 struct Screen {
     is_terminal: bool,
     shown: Option<Instant>,

@@ -33,13 +33,13 @@ pub(super) struct ReconcileArgs {
     google: Option<PathBuf>,
     /// How the comparison is printed.
     #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    format: OutputFormat,
     #[command(flatten)]
     way: WayArgs,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Format {
+enum OutputFormat {
     /// The lines that differ, for people.
     Text,
     /// Every line, with all figures.
@@ -65,9 +65,9 @@ pub(super) fn reconcile(config: &Config, args: &ReconcileArgs) -> anyhow::Result
         },
     )?;
     match args.format {
-        Format::Text => say(&text(&record))?,
-        Format::Csv => say(&csv(&record)?)?,
-        Format::Json => say(&(serde_json::to_string_pretty(&record)? + "\n"))?,
+        OutputFormat::Text => say(&text(&record))?,
+        OutputFormat::Csv => say(&csv(&record)?)?,
+        OutputFormat::Json => say(&(serde_json::to_string_pretty(&record)? + "\n"))?,
     }
     let failed: Vec<String> = providers(&record)
         .filter_map(|p| Some(format!("{}: {}", p["providerName"].as_str()?, p["error"].as_str()?)))

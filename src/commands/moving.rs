@@ -12,14 +12,16 @@ use parking_lot::Mutex;
 
 use super::not_embedded::NotEmbedded;
 use super::runtime::runtime;
-use crate::config::{Config, Target as Configured};
+use crate::config::{Config, DatabaseTarget as Configured};
 use crate::domain::clock::{Clock, SystemClock};
 use crate::domain::record::Record;
 use crate::domain::secret::Secret;
 use crate::ledger::{self, Sink, SinkError};
 use crate::setup::in_use::InUse;
 use crate::setup::{database, file_modes, journal, unfinished_restore};
-use crate::store::transfer::{Figures, Filled, Source, Standing, Target, TransferError};
+use crate::store::transfer::{
+    DatabaseFigures, Filled, TargetStanding, TransferError, TransferSource, TransferTarget,
+};
 use crate::store::{SchemaError, Store, StoreError};
 
 /// Differences that are listed; the first of them show what is wrong.
@@ -52,9 +54,9 @@ pub struct Moved {
     /// An earlier run had finished it.
     pub already: bool,
     /// The figures of the embedded database.
-    pub here: Figures,
+    pub here: DatabaseFigures,
     /// The figures of the target, equal to `here`.
-    pub there: Figures,
+    pub there: DatabaseFigures,
     /// The file of the embedded database, which stays where it is.
     pub database: PathBuf,
 }
@@ -73,17 +75,18 @@ pub fn move_database(
         let _alone = alone(config)?;
         let store = database::store(config).await?;
         store.check_schema().await.context("the SQLite database")?;
-        let mut target = Target::connect(to).await.context("the target")?;
-        let looked_at = Source::looked_at(&store).await.context("the SQLite database")?;
+        let mut target = TransferTarget::connect(to).await.context("the target")?;
+        let looked_at = TransferSource::looked_at(&store).await.context("the SQLite database")?;
         // Before anything is written.
-        if let Standing::BegunByOther { path } =
+        if let TargetStanding::BegunByOther { path } =
             target.standing(&looked_at, None).await.context("the target")?
         {
             return Err(begun_by_other(&path));
         }
         deliver(config, &store, tell).await?;
-        let source =
-            Source::held(&store).await.context("taking the SQLite database's write lock")?;
+        let source = TransferSource::held(&store)
+            .await
+            .context("taking the SQLite database's write lock")?;
         for name in &source.strangers {
             tell(MoveNews::Note(&format!("not copied: the table {name}, which is not tollgate's")));
         }
@@ -131,15 +134,15 @@ pub fn check_move(config: &Config, to: &Secret) -> anyhow::Result<Vec<String>> {
         let mut lines = Vec::new();
         let store = database::store(config).await?;
         store.check_schema().await.context("the SQLite database")?;
-        let source = Source::looked_at(&store).await.context("the SQLite database")?;
-        let target = Target::connect(to).await.context("the target")?;
+        let source = TransferSource::looked_at(&store).await.context("the SQLite database")?;
+        let target = TransferTarget::connect(to).await.context("the target")?;
         match target.standing(&source, None).await.context("the target")? {
-            Standing::Empty => lines.push("the target is empty".to_owned()),
-            Standing::Begun { .. } => {
+            TargetStanding::Empty => lines.push("the target is empty".to_owned()),
+            TargetStanding::Begun { .. } => {
                 lines.push("the target has a part of it: the move goes on from there".to_owned())
             }
-            Standing::BegunByOther { path } => return Err(begun_by_other(&path)),
-            Standing::Filled(filled) => return Err(not_empty(&filled)),
+            TargetStanding::BegunByOther { path } => return Err(begun_by_other(&path)),
+            TargetStanding::Filled(filled) => return Err(not_empty(&filled)),
         }
         for (table, rows) in source.rows().await? {
             lines.push(format!("{table}: {rows} rows"));
@@ -259,26 +262,26 @@ fn undelivered(root: &Path, why: Option<String>) -> anyhow::Error {
 
 /// Prepares the target for the copy. Returns whether an earlier run has finished the move.
 async fn prepare(
-    target: &mut Target,
-    (source, here, database): (&Source, &Figures, &Path),
+    target: &mut TransferTarget,
+    (source, here, database): (&TransferSource, &DatabaseFigures, &Path),
     tell: &mut dyn FnMut(MoveNews<'_>),
 ) -> anyhow::Result<bool> {
     match target.standing(source, Some(here)).await.context("the target")? {
-        Standing::Empty => {
+        TargetStanding::Empty => {
             let path = database.display().to_string();
             target.begin(source, here, &path).await.context("making the target ready")?;
         }
-        Standing::Begun { changed: false } => {
+        TargetStanding::Begun { changed: false } => {
             tell(MoveNews::Note("a move was begun and not finished: going on where it stopped"));
         }
-        Standing::Begun { changed: true } => {
+        TargetStanding::Begun { changed: true } => {
             tell(MoveNews::Note(
                 "the SQLite database was changed since the move began: copying all of it again",
             ));
             target.start_over(here).await.context("emptying the target")?;
         }
-        Standing::BegunByOther { path } => return Err(begun_by_other(&path)),
-        Standing::Filled(filled) => match target.figures(source).await {
+        TargetStanding::BegunByOther { path } => return Err(begun_by_other(&path)),
+        TargetStanding::Filled(filled) => match target.figures(source).await {
             Ok(there) if here.differences(&there).is_empty() => return Ok(true),
             Ok(_) | Err(TransferError::Store(StoreError::Schema(SchemaError::Behind { .. }))) => {
                 return Err(not_empty(&filled));
@@ -306,7 +309,7 @@ fn not_empty(filled: &[Filled]) -> anyhow::Error {
     )
 }
 
-fn compare(here: &Figures, there: &Figures) -> anyhow::Result<()> {
+fn compare(here: &DatabaseFigures, there: &DatabaseFigures) -> anyhow::Result<()> {
     let differences = here.differences(there);
     if differences.is_empty() {
         return Ok(());

@@ -14,8 +14,8 @@ use super::live::{Breaker, ConnectionBounds, HeaderRules, Live, OnAbort, Retry, 
 use super::problem::Problems;
 use super::telemetry;
 use super::types::{
-    Admin, Auth, Config, Database, Instructions, Ledger, Limits, Log, LogFormat, Metrics,
-    OnRedisLoss, Prices, Proxy, Redis, Session, Shutdown, Target, TlsFiles, Webhooks,
+    Admin, Auth, Config, Database, DatabaseTarget, Instructions, Ledger, Limits, Log, LogFormat,
+    Metrics, OnRedisLoss, Prices, Proxy, Redis, Session, Shutdown, TlsFiles, Webhooks,
 };
 use super::value::{Value, Values};
 use crate::domain::network::{Network, Networks};
@@ -128,8 +128,8 @@ fn admin(take: &mut Take, proxy: &Proxy) -> Admin {
 
 fn database(take: &mut Take, data_dir: &std::path::Path) -> Database {
     let target = match take.secret("database.url") {
-        Some(url) => Target::Postgres(url),
-        None => Target::Sqlite { dir: data_dir.to_owned() },
+        Some(url) => DatabaseTarget::Postgres(url),
+        None => DatabaseTarget::Sqlite { dir: data_dir.to_owned() },
     };
     let read_url = take.secret("database.read_url");
     let max_connections =

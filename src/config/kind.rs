@@ -4,7 +4,7 @@ use super::units::{show_duration, show_size};
 
 /// The kinds of settings, with their bounds (inclusive).
 #[derive(Debug, Clone, Copy)]
-pub enum Kind {
+pub enum SettingKind {
     /// `IP:port`.
     Address,
     /// `true` or `false`.
@@ -93,16 +93,16 @@ pub enum Zero {
     Refused,
 }
 
-/// Why a text is no value of its kind: what is wrong, and what is expected.
+/// Why a text is not a value of its kind: what is wrong, and what is expected.
 #[derive(Debug)]
-pub struct Fault {
+pub struct ValueFault {
     /// What is wrong with the text; completes "the value …".
     pub wrong: String,
     /// What to write instead, as an instruction.
     pub remedy: String,
 }
 
-impl Kind {
+impl SettingKind {
     /// Values of secret kinds are never printed, not even if they are invalid.
     #[must_use]
     pub const fn is_secret(self) -> bool {

@@ -24,18 +24,18 @@ mod value;
 
 use std::path::{Path, PathBuf};
 
-pub use kind::Kind;
+pub use kind::SettingKind;
 pub use live::{Breaker, ConnectionBounds, HeaderRules, Live, OnAbort, Retry, Timeouts};
-pub use problem::{Problem, Problems, nearest};
+pub use problem::{ConfigProblem, Problems, nearest};
 pub use secret_file::{WatchedFile, postgres_address, secret_of};
 use serde_yaml_ng::{Mapping, Value as Yaml};
 pub use setting::Setting;
-pub use show::{Change, Changes};
+pub use show::{Changes, SettingChange};
 pub use table::{ADMIN_TOKEN_MIN, SETTINGS};
 pub use telemetry::{Collector, Otlp, OtlpRelay, Sampler, Telemetry};
 pub use types::{
-    Admin, Auth, Config, Database, Instructions, Ledger, Limits, Log, LogFormat, Metrics,
-    OnRedisLoss, Prices, Proxy, Redis, Session, Shutdown, Target, TlsFiles,
+    Admin, Auth, Config, Database, DatabaseTarget, Instructions, Ledger, Limits, Log, LogFormat,
+    Metrics, OnRedisLoss, Prices, Proxy, Redis, Session, Shutdown, TlsFiles,
 };
 
 /// Read if no file is given; it may be missing.
@@ -111,7 +111,7 @@ fn parse(text: &str, name: &str, problems: &mut Problems) -> Mapping {
             Mapping::new()
         }
         Err(error) => {
-            problems.add(name, format!("is no valid YAML: {error}"), "correct the file there");
+            problems.add(name, format!("is not valid YAML: {error}"), "correct the file there");
             Mapping::new()
         }
     }
@@ -138,6 +138,6 @@ pub fn program() -> std::io::Result<PathBuf> {
 
 /// `TOLLGATE_…` variables of this process that no setting reads. Each is worth a warning.
 #[must_use]
-pub fn stray_variables() -> Vec<Problem> {
+pub fn stray_variables() -> Vec<ConfigProblem> {
     read::strays(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))
 }

@@ -4,7 +4,7 @@
 use percent_encoding::percent_decode_str;
 
 /// The pairs of a text, in order, with decoded values. `None` if a pair has no `=` or no name, or a
-/// value is no UTF-8 text.
+/// value is not UTF-8 text.
 #[must_use]
 pub(super) fn read_pairs(text: &str) -> Option<Vec<(String, String)>> {
     let pairs = text.split(',').map(str::trim).filter(|pair| !pair.is_empty());

@@ -1,6 +1,6 @@
 //! Reads the text of a setting: units, bounds, choices.
 //!
-//! Pure: text in, [`Value`] or a [`Fault`] out. `super::rules` checks later whether a file is
+//! Pure: text in, [`Value`] or a [`ValueFault`] out. `super::rules` checks later whether a file is
 //! readable.
 
 use std::path::PathBuf;
@@ -8,23 +8,23 @@ use std::path::PathBuf;
 use rust_decimal::Decimal;
 use serde_yaml_ng::Value as Yaml;
 
-use super::kind::{Fault, HEADERS_REMEDY, Kind, Zero, count_remedy};
+use super::kind::{HEADERS_REMEDY, SettingKind, ValueFault, Zero, count_remedy};
 use super::pairs::{are_headers, read_pairs};
 use super::units::{read_duration, read_size};
 use super::value::Value;
 use crate::domain::network::Network;
 use crate::domain::secret::Secret;
 
-fn fault<T>(wrong: impl Into<String>, remedy: impl Into<String>) -> Result<T, Fault> {
-    Err(Fault { wrong: wrong.into(), remedy: remedy.into() })
+fn fault<T>(wrong: impl Into<String>, remedy: impl Into<String>) -> Result<T, ValueFault> {
+    Err(ValueFault { wrong: wrong.into(), remedy: remedy.into() })
 }
 
-impl Kind {
+impl SettingKind {
     /// Reads a value from the YAML tree. Types are strict: `"8"` is not a number, `5` is not text.
     ///
     /// # Errors
     /// What is wrong with the value, and what is expected; without the value itself.
-    pub fn read_yaml(self, yaml: &Yaml) -> Result<Value, Fault> {
+    pub fn read_yaml(self, yaml: &Yaml) -> Result<Value, ValueFault> {
         match (self, yaml) {
             (Self::Flag | Self::FlagOrAuto, Yaml::Bool(flag)) => Ok(Value::Flag(*flag)),
             (Self::Count { .. }, Yaml::Number(number)) => self.read_text(&number.to_string()),
@@ -57,7 +57,7 @@ impl Kind {
     ///
     /// # Errors
     /// What is wrong with the text, and what is expected; without the text itself.
-    pub fn read_text(self, text: &str) -> Result<Value, Fault> {
+    pub fn read_text(self, text: &str) -> Result<Value, ValueFault> {
         let text = text.trim();
         match self {
             Self::Address => match text.parse() {
@@ -113,7 +113,7 @@ impl Kind {
     }
 
     /// The kinds of the settings of OTLP.
-    fn read_telemetry(self, text: &str) -> Result<Value, Fault> {
+    fn read_telemetry(self, text: &str) -> Result<Value, ValueFault> {
         match self {
             Self::Endpoint => read_endpoint(text),
             Self::Ratio => match text.parse::<Decimal>() {
@@ -134,14 +134,14 @@ impl Kind {
         }
     }
 
-    fn read_choice(self, names: &[&str], text: &str) -> Result<Value, Fault> {
+    fn read_choice(self, names: &[&str], text: &str) -> Result<Value, ValueFault> {
         match names.iter().find(|name| name.eq_ignore_ascii_case(text)) {
             Some(name) => Ok(Value::Text((*name).to_owned())),
             None => fault("is not one of the choices", self.shape()),
         }
     }
 
-    fn read_list(self, items: &[&str]) -> Result<Value, Fault> {
+    fn read_list(self, items: &[&str]) -> Result<Value, ValueFault> {
         match self {
             Self::Networks => match items.iter().find(|item| Network::parse(item).is_none()) {
                 Some(_) => fault("contains a value that is not a network", self.shape()),
@@ -151,7 +151,7 @@ impl Kind {
         }
     }
 
-    fn read_time(self, text: &str) -> Result<Value, Fault> {
+    fn read_time(self, text: &str) -> Result<Value, ValueFault> {
         let (min, max, zero, bare) = match self {
             Self::Duration { min, max, zero } => (min, max, zero == Zero::MeansNone, false),
             Self::Seconds { min, max } => (min, max, false, true),
@@ -169,7 +169,7 @@ impl Kind {
         }
     }
 
-    fn read_origin(self, text: &str) -> Result<Value, Fault> {
+    fn read_origin(self, text: &str) -> Result<Value, ValueFault> {
         let text = text.trim_end_matches('/');
         let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
         match rest {
@@ -189,7 +189,7 @@ fn is_redis_address(text: &str) -> bool {
     })
 }
 
-fn read_headers(names: &[&str]) -> Result<Value, Fault> {
+fn read_headers(names: &[&str]) -> Result<Value, ValueFault> {
     let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     match names.iter().find(|name| name.is_empty() || !name.bytes().all(is_token)) {
         Some(_) => fault("contains a value that is not a header name", HEADERS_REMEDY),
@@ -197,7 +197,7 @@ fn read_headers(names: &[&str]) -> Result<Value, Fault> {
     }
 }
 
-fn read_source(text: &str) -> Result<Value, Fault> {
+fn read_source(text: &str) -> Result<Value, ValueFault> {
     let known = ["http://", "https://", "file:///"]
         .into_iter()
         .find_map(|scheme| text.strip_prefix(scheme));
@@ -205,11 +205,11 @@ fn read_source(text: &str) -> Result<Value, Fault> {
         Some(rest) if !rest.is_empty() && !rest.contains(char::is_whitespace) => {
             Ok(Value::Text(text.to_owned()))
         }
-        _ => fault("is not a valid address", Kind::Source.shape()),
+        _ => fault("is not a valid address", SettingKind::Source.shape()),
     }
 }
 
-fn read_database_url(text: &str) -> Result<Value, Fault> {
+fn read_database_url(text: &str) -> Result<Value, ValueFault> {
     match text.split_once("://") {
         Some(("postgres" | "postgresql", rest)) if !rest.is_empty() => {
             Ok(Value::Secret(Secret::new(text)))
@@ -218,12 +218,12 @@ fn read_database_url(text: &str) -> Result<Value, Fault> {
             "names the embedded database",
             "leave it out, and set data_dir to the folder of the database",
         ),
-        _ => fault("is not a PostgreSQL address", Kind::DatabaseUrl.shape()),
+        _ => fault("is not a PostgreSQL address", SettingKind::DatabaseUrl.shape()),
     }
 }
 
 /// Without a slash at the end: the signal's path is added to it.
-fn read_endpoint(text: &str) -> Result<Value, Fault> {
+fn read_endpoint(text: &str) -> Result<Value, ValueFault> {
     let text = text.trim_end_matches('/');
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     let is_sound =
@@ -232,11 +232,11 @@ fn read_endpoint(text: &str) -> Result<Value, Fault> {
         Ok(uri) if is_sound && uri.host().is_some_and(|host| !host.is_empty()) => {
             Ok(Value::Text(text.to_owned()))
         }
-        _ => fault("is not a web address", Kind::Endpoint.shape()),
+        _ => fault("is not a web address", SettingKind::Endpoint.shape()),
     }
 }
 
-fn read_secret(text: &str, min_len: usize) -> Result<Value, Fault> {
+fn read_secret(text: &str, min_len: usize) -> Result<Value, ValueFault> {
     if text.eq_ignore_ascii_case("change-me") {
         return fault("is the placeholder that everybody knows", "choose a secret of your own");
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// One error of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct ConfigProblem {
     /// The setting's path (`proxy.addr`), or the file's name.
     pub path: String,
     /// The environment variable that the value came from, if any.
@@ -17,7 +17,7 @@ pub struct Problem {
     pub remedy: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.path)?;
         if let Some(variable) = &self.variable {
@@ -33,12 +33,18 @@ impl fmt::Display for Problem {
 
 /// Everything that is wrong, in the order of the settings. Never empty as an error.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Problems(pub Vec<Problem>);
+pub struct Problems(pub Vec<ConfigProblem>);
 
 impl Problems {
     pub(super) fn add(&mut self, path: &str, wrong: impl Into<String>, remedy: impl Into<String>) {
         let (wrong, remedy) = (wrong.into(), remedy.into());
-        self.0.push(Problem { path: path.to_owned(), variable: None, found: None, wrong, remedy });
+        self.0.push(ConfigProblem {
+            path: path.to_owned(),
+            variable: None,
+            found: None,
+            wrong,
+            remedy,
+        });
     }
 }
 

@@ -5,11 +5,11 @@
 
 use serde_yaml_ng::{Mapping, Value as Yaml};
 
-use super::kind::Fault;
-use super::problem::{Problem, Problems, nearest};
+use super::kind::ValueFault;
+use super::problem::{ConfigProblem, Problems, nearest};
 use super::setting::Setting;
 use super::table::{SETTINGS, find};
-use super::value::{Entry, Origin, Value, Values};
+use super::value::{Origin, Value, ValueEntry, Values};
 
 /// Looks a variable up.
 pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -21,7 +21,8 @@ pub(super) fn read(tree: &Mapping, env: Environment, problems: &mut Problems) ->
     for setting in SETTINGS {
         let from_file = from_tree(setting, tree, problems);
         let from_env = from_environment(setting, env, problems);
-        let default = || Entry { value: default_of(setting, problems), origin: Origin::Default };
+        let default =
+            || ValueEntry { value: default_of(setting, problems), origin: Origin::Default };
         values.0.insert(setting.path, from_env.or(from_file).unwrap_or_else(default));
     }
     values
@@ -40,7 +41,7 @@ fn default_of(setting: &Setting, problems: &mut Problems) -> Value {
     }
 }
 
-fn from_tree(setting: &Setting, tree: &Mapping, problems: &mut Problems) -> Option<Entry> {
+fn from_tree(setting: &Setting, tree: &Mapping, problems: &mut Problems) -> Option<ValueEntry> {
     let mut parts = setting.path.split('.');
     let mut yaml = tree.get(parts.next()?)?;
     for part in parts {
@@ -50,7 +51,7 @@ fn from_tree(setting: &Setting, tree: &Mapping, problems: &mut Problems) -> Opti
         return None;
     }
     match setting.kind.read_yaml(yaml) {
-        Ok(value) => Some(Entry { value, origin: Origin::File }),
+        Ok(value) => Some(ValueEntry { value, origin: Origin::File }),
         Err(fault) => {
             let found = if setting.kind.is_secret() { None } else { shown(yaml) };
             problems.0.push(problem(setting, None, found, fault));
@@ -61,14 +62,18 @@ fn from_tree(setting: &Setting, tree: &Mapping, problems: &mut Problems) -> Opti
 
 /// An empty variable counts as unset. For the administrator's token and its file it is reported as
 /// an error.
-fn from_environment(setting: &Setting, env: Environment, problems: &mut Problems) -> Option<Entry> {
+fn from_environment(
+    setting: &Setting,
+    env: Environment,
+    problems: &mut Problems,
+) -> Option<ValueEntry> {
     let variable = setting.variable();
     let text = env(&variable)?;
     if text.trim().is_empty() && !["ADMIN_TOKEN", "ADMIN_TOKEN_FILE"].contains(&variable.as_ref()) {
         return None;
     }
     match setting.kind.read_text(&text) {
-        Ok(value) => Some(Entry { value, origin: Origin::Environment(variable.into_owned()) }),
+        Ok(value) => Some(ValueEntry { value, origin: Origin::Environment(variable.into_owned()) }),
         Err(fault) => {
             let found = (!setting.kind.is_secret()).then_some(text);
             problems.0.push(problem(setting, Some(variable.into_owned()), found, fault));
@@ -81,9 +86,9 @@ fn problem(
     setting: &Setting,
     variable: Option<String>,
     found: Option<String>,
-    fault: Fault,
-) -> Problem {
-    Problem {
+    fault: ValueFault,
+) -> ConfigProblem {
+    ConfigProblem {
         path: setting.path.to_owned(),
         variable,
         found,
@@ -153,7 +158,7 @@ fn did_you_mean(path: &str) -> String {
 }
 
 /// `TOLLGATE_…` variables among `names` that no setting reads: most likely typing errors.
-pub(super) fn strays(names: impl Iterator<Item = String>) -> Vec<Problem> {
+pub(super) fn strays(names: impl Iterator<Item = String>) -> Vec<ConfigProblem> {
     let known: Vec<String> =
         SETTINGS.iter().map(|setting| setting.variable().into_owned()).collect();
     let unknown = names.filter(|name| name.starts_with("TOLLGATE_") && !known.contains(name));
@@ -163,7 +168,7 @@ pub(super) fn strays(names: impl Iterator<Item = String>) -> Vec<Problem> {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "remove it; conf/tollgate.yaml lists every setting".to_owned(),
             };
-            Problem {
+            ConfigProblem {
                 path: name,
                 variable: None,
                 found: None,

@@ -4,11 +4,11 @@
 use std::fs::File;
 use std::net::SocketAddr;
 
-use super::kind::Kind;
+use super::kind::SettingKind;
 use super::live::OnAbort;
-use super::problem::{Problem, Problems};
+use super::problem::{ConfigProblem, Problems};
 use super::table::SETTINGS;
-use super::types::{Config, Target};
+use super::types::{Config, DatabaseTarget};
 use super::units::{show_duration, show_size};
 use super::value::{Origin, Value, Values};
 
@@ -48,7 +48,7 @@ fn database_without_effect(config: &Config, problems: &mut Problems) {
         "database.snapshot",
         "database.snapshot_max_age",
     ] {
-        if given(path) && matches!(config.database.target, Target::Sqlite { .. }) {
+        if given(path) && matches!(config.database.target, DatabaseTarget::Sqlite { .. }) {
             problems.add(
                 path,
                 "has no effect on the embedded database",
@@ -210,7 +210,7 @@ fn collisions(config: &Config, problems: &mut Problems) {
 }
 
 fn files(values: &Values, problems: &mut Problems) {
-    for setting in SETTINGS.iter().filter(|setting| matches!(setting.kind, Kind::File)) {
+    for setting in SETTINGS.iter().filter(|setting| matches!(setting.kind, SettingKind::File)) {
         let Value::Path(path) = values.get(setting.path) else { continue };
         let readable =
             File::open(path).and_then(|file| file.metadata()).map(|about| about.is_file());
@@ -223,7 +223,7 @@ fn files(values: &Values, problems: &mut Problems) {
             Origin::Environment(name) => Some(name),
             Origin::Default | Origin::File | Origin::SecretFile(_) => None,
         };
-        problems.0.push(Problem {
+        problems.0.push(ConfigProblem {
             path: setting.path.to_owned(),
             variable,
             found: Some(path.display().to_string()),

@@ -6,13 +6,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::kind::Kind;
-use super::problem::{Problem, Problems};
+use super::kind::SettingKind;
+use super::problem::{ConfigProblem, Problems};
 use super::read::Environment;
 use super::setting::Setting;
 use super::table::{SETTINGS, find};
 use super::types::Config;
-use super::value::{Entry, Origin, Value, Values};
+use super::value::{Origin, Value, ValueEntry, Values};
 use crate::domain::secret::Secret;
 
 /// The suffix of a setting that names a file.
@@ -48,7 +48,7 @@ pub(super) fn resolve(values: &mut Values, env: Environment, problems: &mut Prob
             content(&path, of.kind).map(|v| (path.clone(), v)).map_err(|wrong| (path, wrong))
         }) {
             Ok((path, value)) => {
-                values.0.insert(of.path, Entry { value, origin: Origin::SecretFile(path) });
+                values.0.insert(of.path, ValueEntry { value, origin: Origin::SecretFile(path) });
             }
             Err((path, wrong)) => problems.0.push(problem(setting, values, &path, wrong)),
         }
@@ -57,17 +57,17 @@ pub(super) fn resolve(values: &mut Values, env: Environment, problems: &mut Prob
 
 /// Each setting that names a file, with the secret that it provides.
 fn pairs() -> impl Iterator<Item = (&'static Setting, &'static Setting)> {
-    let files = SETTINGS.iter().filter(|setting| matches!(setting.kind, Kind::SecretFile));
+    let files = SETTINGS.iter().filter(|setting| matches!(setting.kind, SettingKind::SecretFile));
     files.filter_map(|setting| Some((setting, find(setting.path.strip_suffix(SUFFIX)?)?)))
 }
 
-fn problem(setting: &Setting, values: &Values, path: &Path, wrong: String) -> Problem {
+fn problem(setting: &Setting, values: &Values, path: &Path, wrong: String) -> ConfigProblem {
     let variable = match values.origin(setting.path) {
         Origin::Environment(name) => Some(name),
         Origin::Default | Origin::File | Origin::SecretFile(_) => None,
     };
     let remedy = "correct the file, or name another".to_owned();
-    Problem {
+    ConfigProblem {
         path: setting.path.to_owned(),
         variable,
         found: Some(path.display().to_string()),
@@ -81,7 +81,7 @@ fn locate(named: &Path, env: Environment) -> Result<PathBuf, String> {
         return Ok(named.to_owned());
     };
     if name.is_empty() || name.contains('/') || name.starts_with('.') {
-        return Err("is no name of a systemd credential".to_owned());
+        return Err("is not a name of a systemd credential".to_owned());
     }
     match env(DIRECTORY).filter(|dir| !dir.is_empty()) {
         Some(dir) => Ok(Path::new(&dir).join(name)),
@@ -92,7 +92,7 @@ fn locate(named: &Path, env: Environment) -> Result<PathBuf, String> {
 }
 
 /// The content of a file as a value of the kind, or what is wrong with it.
-fn content(path: &Path, kind: Kind) -> Result<Value, String> {
+fn content(path: &Path, kind: SettingKind) -> Result<Value, String> {
     let text = read(path)?;
     let text = text
         .strip_suffix('\n')
@@ -117,7 +117,7 @@ fn read(path: &Path) -> Result<String, String> {
         return Err(format!("is larger than {} KiB", MAX_BYTES >> 10));
     }
     let bytes = std::fs::read(path).map_err(unreadable)?;
-    String::from_utf8(bytes).map_err(|_| "holds bytes that are no text".to_owned())
+    String::from_utf8(bytes).map_err(|_| "holds bytes that are not text".to_owned())
 }
 
 /// A PostgreSQL address that does not come from a setting.
@@ -125,7 +125,7 @@ fn read(path: &Path) -> Result<String, String> {
 /// # Errors
 /// What is wrong with it, without the address.
 pub fn postgres_address(text: &str) -> Result<Secret, String> {
-    let kind = Kind::DatabaseUrl;
+    let kind = SettingKind::DatabaseUrl;
     match kind.read_text(text) {
         Ok(Value::Secret(secret)) => Ok(secret),
         Ok(_) => Err(kind.shape()),
@@ -138,7 +138,7 @@ pub fn postgres_address(text: &str) -> Result<Secret, String> {
 /// # Errors
 /// What is wrong with the file; the text names setting and path.
 pub fn secret_of(setting: &str, path: &Path) -> Result<Secret, String> {
-    let kind = find(setting).map_or(Kind::Secret { min_len: 1 }, |setting| setting.kind);
+    let kind = find(setting).map_or(SettingKind::Secret { min_len: 1 }, |setting| setting.kind);
     match content(path, kind) {
         Ok(Value::Secret(secret)) => Ok(secret),
         Ok(_) => Err(format!("{setting}: {} holds no secret", path.display())),

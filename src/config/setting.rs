@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::kind::Kind;
+use super::kind::SettingKind;
 
 /// One row of [`super::SETTINGS`].
 #[derive(Debug, Clone, Copy)]
@@ -10,7 +10,7 @@ pub struct Setting {
     /// Dotted path in the YAML file.
     pub path: &'static str,
     /// The form and the bounds of its values.
-    pub kind: Kind,
+    pub kind: SettingKind,
     /// As it would be written; `None` = unset.
     pub default: Option<&'static str>,
     /// The variable's name, if it does not follow from the path.
@@ -41,11 +41,15 @@ impl Setting {
 }
 
 /// A setting with a default.
-pub(super) const fn setting(path: &'static str, kind: Kind, default: &'static str) -> Setting {
+pub(super) const fn setting(
+    path: &'static str,
+    kind: SettingKind,
+    default: &'static str,
+) -> Setting {
     Setting { path, kind, default: Some(default), named_variable: None, live: false }
 }
 
 /// A setting without a default.
-pub(super) const fn unset(path: &'static str, kind: Kind) -> Setting {
+pub(super) const fn unset(path: &'static str, kind: SettingKind) -> Setting {
     Setting { path, kind, default: None, named_variable: None, live: false }
 }

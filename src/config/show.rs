@@ -7,7 +7,7 @@ use super::types::Config;
 
 /// One setting that differs between two loads; secrets are masked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct SettingChange {
     /// The setting's dotted path.
     pub path: &'static str,
     /// The value of the earlier load as text; `(old value)` if it masks as the new one does.
@@ -16,7 +16,7 @@ pub struct Change {
     pub to: String,
 }
 
-impl std::fmt::Display for Change {
+impl std::fmt::Display for SettingChange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {} -> {}", self.path, self.from, self.to)
     }
@@ -26,9 +26,9 @@ impl std::fmt::Display for Change {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
     /// In effect as soon as the new [`super::Live`] is published.
-    pub live: Vec<Change>,
+    pub live: Vec<SettingChange>,
     /// In effect only after a restart.
-    pub restart: Vec<Change>,
+    pub restart: Vec<SettingChange>,
 }
 
 impl Changes {
@@ -41,7 +41,7 @@ impl Changes {
     /// One line for the log: what is in effect now, and what needs a restart.
     #[must_use]
     pub fn describe(&self) -> String {
-        let list = |changes: &[Change]| {
+        let list = |changes: &[SettingChange]| {
             changes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
         };
         match (self.live.is_empty(), self.restart.is_empty()) {
@@ -88,7 +88,7 @@ impl Config {
             if setting.kind.is_secret() && from == to {
                 (from, to) = ("(old value)".to_owned(), "(new value)".to_owned());
             }
-            let change = Change { path: setting.path, from, to };
+            let change = SettingChange { path: setting.path, from, to };
             if setting.live { changes.live.push(change) } else { changes.restart.push(change) }
         }
         changes

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use rust_decimal::Decimal;
 
 use super::build::Take;
-use super::kind::Kind::{
+use super::kind::SettingKind::{
     Choice, Count, Duration, Endpoint, File, Flag, Pairs, Ratio, SecretFile, Size, Text,
 };
 use super::kind::Zero::Refused;

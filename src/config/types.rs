@@ -115,7 +115,7 @@ pub struct Metrics {
 #[derive(Debug, Clone)]
 pub struct Database {
     /// Which database it is.
-    pub target: Target,
+    pub target: DatabaseTarget,
     /// A standby of it that reports read from, with its password.
     pub read_url: Option<Secret>,
     /// Connections to PostgreSQL (as many again to the standby); ignored for the embedded database.
@@ -128,7 +128,7 @@ pub struct Database {
 
 /// The database of configuration, ledger and request log.
 #[derive(Debug, Clone)]
-pub enum Target {
+pub enum DatabaseTarget {
     /// Embedded, in a file of this directory.
     Sqlite {
         /// The data directory; the store defines the file's name in it.

@@ -90,14 +90,14 @@ impl std::fmt::Display for Origin {
 
 /// One setting's value and its origin.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct ValueEntry {
     pub value: Value,
     pub origin: Origin,
 }
 
 /// All values by the path of their setting.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Values(pub BTreeMap<&'static str, Entry>);
+pub(super) struct Values(pub BTreeMap<&'static str, ValueEntry>);
 
 impl Values {
     pub(super) fn get(&self, path: &str) -> &Value {

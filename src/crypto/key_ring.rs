@@ -213,7 +213,7 @@ fn parse(bytes: &[u8]) -> std::io::Result<Vec<Vec<u8>>> {
             .ok()
             .and_then(|rest| rest.split_whitespace().map(|line| hex::decode(line).ok()).collect()),
     };
-    let secrets = secrets.ok_or_else(|| std::io::Error::other("holds a line that is no key"))?;
+    let secrets = secrets.ok_or_else(|| std::io::Error::other("holds a line that is not a key"))?;
     if secrets.is_empty() || secrets.iter().any(|secret| secret.len() < MIN_BYTES) {
         return Err(std::io::Error::other("holds a key that is shorter than 32 bytes"));
     }

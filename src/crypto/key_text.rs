@@ -52,7 +52,7 @@ pub fn is_like_a_key(text: &str) -> bool {
 }
 
 /// Whether a text has the shape of a web session's token: 256 random bits in base64. It is looked
-/// up only as a session: a stale cookie that a browser still sends is no attempt at the admin
+/// up only as a session: a stale cookie that a browser still sends is not an attempt at the admin
 /// token.
 #[must_use]
 pub fn is_like_a_session(text: &str) -> bool {

@@ -1,8 +1,8 @@
 //! Encryption of upstream credentials, and of the webhooks' signing key, at rest.
 //!
 //! A sealed text is `v2:` + the key's id + `:` + base64(nonce ‖ ciphertext ‖ tag), AES-256-GCM. Its
-//! owner is authenticated with it ([`Place`]): a text that was moved to another provider's row does
-//! not open.
+//! owner is authenticated with it ([`SealedFor`]): a text that was moved to another provider's row
+//! does not open.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const FORM: &str = "v2:";
 
 /// The owner of a sealed text, which opens only for the owner that it was sealed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum SealedFor {
     /// The credential of this provider.
     ProviderKey(ProviderId),
     /// The key that signs webhook messages. There is one for the whole gateway.
@@ -33,7 +33,7 @@ pub enum Place {
     Exported([u8; 32]),
 }
 
-impl Place {
+impl SealedFor {
     /// The place of an exported text. `purpose` says what it is, and where it may be sent.
     #[must_use]
     pub fn exported(purpose: &str) -> Self {
@@ -52,7 +52,7 @@ impl Place {
     }
 }
 
-impl From<&SealedOwner> for Place {
+impl From<&SealedOwner> for SealedFor {
     fn from(owner: &SealedOwner) -> Self {
         match owner {
             SealedOwner::Provider(id, _) => Self::ProviderKey(*id),
@@ -164,7 +164,7 @@ impl Vault {
     ///
     /// # Errors
     /// When the machine's random source fails.
-    pub fn seal(key: &SealKey, place: Place, secret: &Secret) -> Result<String, VaultError> {
+    pub fn seal(key: &SealKey, place: SealedFor, secret: &Secret) -> Result<String, VaultError> {
         let bytes = Self::seal_bytes(key, place, secret.expose().as_bytes().to_vec())?;
         Ok(format!("{FORM}{}:{}", key.id, STANDARD.encode(bytes)))
     }
@@ -176,7 +176,7 @@ impl Vault {
     /// When the machine's random source fails.
     pub fn seal_bytes(
         key: &SealKey,
-        place: Place,
+        place: SealedFor,
         mut plain: Vec<u8>,
     ) -> Result<Vec<u8>, VaultError> {
         let nonce = key_text::random::<NONCE_LEN>().map_err(|_| VaultError::NoRandomness)?;
@@ -195,7 +195,7 @@ impl Vault {
     /// When there is no such key, or the bytes were altered or belong to another place.
     pub fn open_bytes(
         &self,
-        place: Place,
+        place: SealedFor,
         key_id: &str,
         sealed: &[u8],
     ) -> Result<Vec<u8>, VaultError> {
@@ -208,7 +208,7 @@ impl Vault {
     ///
     /// # Errors
     /// When the text has another form, was altered or moved, or was sealed with another key.
-    pub fn open(&self, place: Place, sealed: &str) -> Result<Secret, VaultError> {
+    pub fn open(&self, place: SealedFor, sealed: &str) -> Result<Secret, VaultError> {
         let opened = open(&self.ring.load(), place, sealed);
         match &opened {
             Err(error) if error.lacks_key() && self.read_again() => {
@@ -223,7 +223,7 @@ impl Vault {
 ///
 /// # Errors
 /// As [`Vault::open`].
-pub fn open(ring: &KeyRing, place: Place, sealed: &str) -> Result<Secret, VaultError> {
+pub fn open(ring: &KeyRing, place: SealedFor, sealed: &str) -> Result<Secret, VaultError> {
     if sealed.is_empty() {
         return Err(VaultError::Forgotten);
     }
@@ -266,7 +266,7 @@ impl std::fmt::Debug for Vault {
 mod tests {
     use super::*;
 
-    const HERE: Place = Place::ProviderKey(ProviderId(1));
+    const HERE: SealedFor = SealedFor::ProviderKey(ProviderId(1));
 
     fn seal(vault: &Vault, secret: &Secret) -> String {
         Vault::seal(vault.ring().newest().unwrap(), HERE, secret).unwrap()
@@ -281,7 +281,7 @@ mod tests {
         assert_ne!(sealed, seal(&vault, &secret), "a nonce is never used twice");
         assert_eq!(vault.open(HERE, &sealed).unwrap(), secret);
         assert!(matches!(other.open(HERE, &sealed), Err(VaultError::UnknownKey { .. })));
-        for elsewhere in [Place::ProviderKey(ProviderId(11)), Place::WebhookSecret] {
+        for elsewhere in [SealedFor::ProviderKey(ProviderId(11)), SealedFor::WebhookSecret] {
             assert!(
                 matches!(vault.open(elsewhere, &sealed), Err(VaultError::Altered)),
                 "{elsewhere:?}"

@@ -17,7 +17,7 @@ pub enum ListError {
     /// The server could not be reached, or the exchange broke off.
     #[error("it could not be fetched: {0}")]
     Exchange(String),
-    /// The server answered with this HTTP status, which is no success.
+    /// The server answered with this HTTP status, which is not a success.
     #[error("the answer was {0}")]
     Status(u16),
     /// There are more than this many bytes.

@@ -11,7 +11,7 @@ pub mod report;
 pub mod webhook;
 
 pub use list::ListError;
-pub use webhook::{Message, WebhookError, Webhooks};
+pub use webhook::{WebhookError, WebhookMessage, Webhooks};
 
 use std::time::Duration;
 

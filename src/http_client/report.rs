@@ -103,7 +103,7 @@ async fn whole(mut answer: reqwest::Response) -> Result<String, ReportError> {
         }
         bytes.extend_from_slice(&chunk);
     }
-    String::from_utf8(bytes).map_err(|_| ReportError::Exchange("it is no UTF-8 text".to_owned()))
+    String::from_utf8(bytes).map_err(|_| ReportError::Exchange("it is not UTF-8 text".to_owned()))
 }
 
 /// Both vendors send seconds; a date is a wait that is too long.

@@ -68,7 +68,7 @@ impl WebhookError {
 
 /// The message to send.
 #[derive(Debug, Clone, Copy)]
-pub struct Message<'a> {
+pub struct WebhookMessage<'a> {
     /// JSON.
     pub body: &'a str,
     /// The same for every attempt at a delivery.
@@ -105,7 +105,11 @@ impl Webhooks {
     ///
     /// # Errors
     /// Anything but a success; the text can be shown to an administrator.
-    pub async fn send(&self, address: &str, message: Message<'_>) -> Result<u16, WebhookError> {
+    pub async fn send(
+        &self,
+        address: &str,
+        message: WebhookMessage<'_>,
+    ) -> Result<u16, WebhookError> {
         let url = shape(address)?;
         let sending = self.send_to(url, message);
         let slow =
@@ -113,7 +117,7 @@ impl Webhooks {
         tokio::time::timeout(TIME_LIMIT, sending).await.map_err(slow)?
     }
 
-    async fn send_to(&self, url: Url, message: Message<'_>) -> Result<u16, WebhookError> {
+    async fn send_to(&self, url: Url, message: WebhookMessage<'_>) -> Result<u16, WebhookError> {
         let failed = |error| WebhookError::Exchange(super::describe(error));
         let addresses = self.resolve(&url).await?;
         let host = url.host_str().unwrap_or_default().to_owned();
@@ -293,7 +297,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_name_is_judged_by_what_it_resolves_to_and_the_allow_list_lets_through() {
-        let message = Message { body: "{}", id: "1", at: Timestamp(0), secret: None };
+        let message = WebhookMessage { body: "{}", id: "1", at: Timestamp(0), secret: None };
         let refused = Webhooks::default().send("http://localhost:9/", message).await;
         assert!(matches!(refused, Err(WebhookError::NotPublic { .. })), "{refused:?}");
         let allowed =

@@ -100,7 +100,8 @@ impl Jobs {
         let due = Window::Daily(daily).start(now, parts.time_zone);
         let job = parts.node.store.job::<CleanupReport>(JOB).await?;
         let served = job.as_ref().map_or(Timestamp(0), |job| job.done_for);
-        // A time ahead of the present was noted while a clock was ahead: it is none that was served.
+        // A time ahead of the present was noted while a clock was ahead: it is none that was
+        // served.
         if (due..=now).contains(&served) || job.is_some_and(|job| job.is_held(now, HOLD_MS)) {
             return Ok(());
         }

@@ -38,9 +38,9 @@ const LAST: Duration = Duration::from_secs(5);
 pub struct JobParts {
     /// The database with the table of jobs; counters and metrics learn of late prices.
     pub node: Arc<Node>,
-    /// The database's server decides what is due and what is too old, if there is one; otherwise the
-    /// node's clock. So a node whose clock is wrong removes nothing that is kept, and puts off no
-    /// schedule of the others.
+    /// The database's server decides what is due and what is too old, if there is one; otherwise
+    /// the node's clock. So a node whose clock is wrong removes nothing that is kept, and puts off
+    /// no schedule of the others.
     pub by_server: bool,
     /// Decides when a day ends, and when the daily clean-up is due.
     pub time_zone: Tz,
@@ -48,9 +48,9 @@ pub struct JobParts {
 
 /// A handle to the jobs; clones share them.
 #[derive(Clone)]
-pub struct Jobs(Arc<Shared>);
+pub struct Jobs(Arc<JobsShared>);
 
-struct Shared {
+struct JobsShared {
     parts: JobParts,
     /// This process's name in the jobs' table.
     name: String,
@@ -66,7 +66,7 @@ impl Jobs {
     pub fn new(parts: JobParts) -> Self {
         let name = uuid::Uuid::new_v4().to_string();
         let (clean, price, counting) = (Notify::new(), Notify::new(), Mutex::new(()));
-        Self(Arc::new(Shared { parts, name, clean, price, counting }))
+        Self(Arc::new(JobsShared { parts, name, clean, price, counting }))
     }
 
     /// Runs until `shutdown` resolves.

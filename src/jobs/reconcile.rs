@@ -1,12 +1,12 @@
 //! Compares vendors' invoices with the ledger: fetches the reports, or takes a billing file, and
 //! gives both sides to [`crate::policy::reconcile`]. Nothing is stored.
 
-use crate::crypto::vault::{Place, Vault, VaultError};
+use crate::crypto::vault::{SealedFor, Vault, VaultError};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
 use crate::domain::invoice::{DAY_MS, InvoiceKind, InvoiceSource, VendorReport};
 use crate::domain::secret::Secret;
-use crate::formats::invoice::{self, Ask, FileKind, MAX_DAYS, Part, Unreadable};
+use crate::formats::invoice::{self, Ask, FileKind, MAX_DAYS, ReportKind, Unreadable};
 use crate::http_client::report::{self, ReportError};
 use crate::policy::reconcile::{Compared, Scope, compare};
 use crate::store::{Store, StoreError, StoredInvoiceSource};
@@ -81,12 +81,12 @@ pub async fn of_source(
     days: Days,
 ) -> Result<Vec<Compared>, ReconcileError> {
     let source = &stored.source;
-    let key = vault.open(Place::InvoiceKey(source.provider_id), &stored.key_cipher)?;
+    let key = vault.open(SealedFor::InvoiceKey(source.provider_id), &stored.key_cipher)?;
     let mut report = VendorReport {
         costs_by_key: source.kind == InvoiceKind::OpenAi && !source.api_key_ids.is_empty(),
         ..VendorReport::default()
     };
-    for part in [Part::Usage, Part::Costs] {
+    for part in [ReportKind::Usage, ReportKind::Costs] {
         fetch(source, &key, part, days, &mut report).await?;
     }
     let ledger = store.ledger_days(source.provider_id, days.from, days.until).await?;
@@ -166,7 +166,7 @@ pub async fn run(
 async fn fetch(
     source: &InvoiceSource,
     key: &Secret,
-    part: Part,
+    part: ReportKind,
     days: Days,
     report: &mut VendorReport,
 ) -> Result<(), ReconcileError> {

@@ -135,7 +135,8 @@ impl Jobs {
         let charge = |used: &mut Used, multiplier| {
             let Used { usage, parts, upstream_model } = used;
             let asked = [model, upstream_model.as_deref().unwrap_or(model)];
-            let reply = bill::Reply { own: Some(price), asked, find: |_: &str| None, multiplier };
+            let reply =
+                bill::PricedReply { own: Some(price), asked, find: |_: &str| None, multiplier };
             reply.charge(usage, parts).unwrap_or_default()
         };
         let parts = &self.0.parts;
@@ -176,7 +177,7 @@ fn charged(
     let own = noted.and_then(|name| price(name, name)).or_else(|| price(&request.model, upstream));
     let (asked, multiplier) = ([&*request.model, upstream], request.multiplier);
     let find = |model: &str| price(model, model);
-    let added = bill::Reply { own, asked, find, multiplier }.charge_late(&mut parts);
+    let added = bill::PricedReply { own, asked, find, multiplier }.charge_late(&mut parts);
     let is_priced = parts.iter().all(|part| part.cost.is_some() || part.free);
     request.used.parts = parts;
     let most = NanoUsd(NanoUsd::MAX_OF_REQUEST.0.saturating_sub(request.cost.0).max(0));

@@ -11,7 +11,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
 use super::claim;
-use super::frame::{self, Found};
+use super::frame::{self, FoundFrame};
 use super::segment::{self, HEADER, Position};
 use super::{checkpoint, set_aside};
 use crate::files;
@@ -26,7 +26,7 @@ pub struct Copied {
 /// Copies the journals under `root`, and what was set aside, into the empty directory `to`.
 ///
 /// # Errors
-/// Those of reading and writing. That there is no journal is no error.
+/// Those of reading and writing. That there is no journal is not an error.
 pub fn copy_journals(root: &Path, to: &Path) -> io::Result<Copied> {
     let mut copied = Copied::default();
     files::make_dir(to)?;
@@ -82,9 +82,9 @@ fn whole(segment: &mut BufReader<&File>, length: u64) -> io::Result<u64> {
         let mut head = Vec::with_capacity(frame::HEAD);
         segment.by_ref().take(frame::HEAD as u64).read_to_end(&mut head)?;
         let frame = match frame::read(&head) {
-            Found::Short(bytes) => bytes as u64,
-            Found::Frame(_) => frame::HEAD as u64,
-            Found::Damaged => return Ok(length),
+            FoundFrame::Short(bytes) => bytes as u64,
+            FoundFrame::Frame(_) => frame::HEAD as u64,
+            FoundFrame::Damaged => return Ok(length),
         };
         if head.len() < frame::HEAD || at + frame > length {
             return Ok(at);

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use crate::domain::record::Record;
 
 use super::claim::Claim;
-use super::reader::{Batch, Reader};
+use super::reader::{Batch, JournalReader};
 use super::segment::{self, Position};
 use super::sink::{Sink, SinkError};
 use super::stats::{add, subtract};
@@ -30,7 +30,7 @@ const ATTEMPTS: u32 = 3;
 const FEW: usize = 16;
 
 /// A journal directory being delivered, and its position.
-pub(super) struct Source {
+pub(super) struct JournalSource {
     /// `None` = this process's own.
     claim: Option<Claim>,
     at: Position,
@@ -43,7 +43,7 @@ pub(super) struct Source {
 }
 
 /// The result of one attempt at one source.
-pub(super) enum Step {
+pub(super) enum DeliveryStep {
     /// Something was delivered, and there is more.
     Moved,
     /// Everything was delivered that was there when it began.
@@ -58,7 +58,7 @@ pub(super) enum Step {
 
 /// The database's response to a batch.
 #[derive(Default)]
-struct Verdict<'a> {
+struct BatchVerdict<'a> {
     taken: usize,
     new: u64,
     refused: Vec<(&'a Record, String)>,
@@ -66,14 +66,14 @@ struct Verdict<'a> {
     doubtful: bool,
 }
 
-impl Verdict<'_> {
+impl BatchVerdict<'_> {
     fn took(&mut self, part: &[Record], new: u64) {
         self.taken += part.len();
         self.new += new;
     }
 }
 
-impl Source {
+impl JournalSource {
     /// This process's own journal, from the end of what an earlier run delivered.
     pub(super) fn own(dir: &Path) -> Self {
         Self { claim: None, at: checkpoint::read(dir), left: 0, refusals: 0, unnoted: false }
@@ -82,27 +82,33 @@ impl Source {
 
 impl Ledger {
     /// One batch of one source: read, deliver, note the position.
-    pub(super) async fn step<S: Sink>(self: &Arc<Self>, sink: &S, source: &mut Source) -> Step {
+    pub(super) async fn step<S: Sink>(
+        self: &Arc<Self>,
+        sink: &S,
+        source: &mut JournalSource,
+    ) -> DeliveryStep {
         let end = source.claim.is_none().then(|| self.journal.end());
         if end.is_some_and(|end| end.at == source.at) {
             self.mark_delivered(end.map(|end| (end.records, end.bytes)));
-            return Step::Idle;
+            return DeliveryStep::Idle;
         }
         let (ledger, dir, at) = (Arc::clone(self), self.dir_of(source).to_owned(), source.at);
         let read = blocking(move || {
             let set_aside = Some(&ledger.set_aside);
-            Reader { dir: &dir, end: end.map(|end| end.at), set_aside }
+            JournalReader { dir: &dir, end: end.map(|end| end.at), set_aside }
                 .read(at, ledger.settings.batch_rows)
         });
         let batch = match read.await {
             Ok(batch) => batch,
-            Err(error) => return Step::Unreadable(format!("the journal cannot be read: {error}")),
+            Err(error) => {
+                return DeliveryStep::Unreadable(format!("the journal cannot be read: {error}"));
+            }
         };
         if let Err(why) = self.hand_over(sink, source, &batch.records).await {
-            return Step::Failed(why);
+            return DeliveryStep::Failed(why);
         }
         if let Err(error) = self.remember(source, &batch).await {
-            return Step::Failed(format!("delivered segments cannot be deleted: {error}"));
+            return DeliveryStep::Failed(format!("delivered segments cannot be deleted: {error}"));
         }
         match end {
             Some(end) if batch.at_end => self.mark_delivered(Some((end.records, end.bytes))),
@@ -116,9 +122,9 @@ impl Ledger {
         }
         self.delivered.notify_waiters();
         match (batch.at_end, batch.records.is_empty()) {
-            (true, true) => Step::Idle,
-            (true, false) => Step::CaughtUp,
-            (false, _) => Step::Moved,
+            (true, true) => DeliveryStep::Idle,
+            (true, false) => DeliveryStep::CaughtUp,
+            (false, _) => DeliveryStep::Moved,
         }
     }
 
@@ -127,7 +133,7 @@ impl Ledger {
     async fn hand_over<S: Sink>(
         &self,
         sink: &S,
-        source: &mut Source,
+        source: &mut JournalSource,
         records: &[Record],
     ) -> Result<(), String> {
         let Some(first) = records.first() else { return Ok(()) };
@@ -156,7 +162,11 @@ impl Ledger {
     }
 
     /// Notes a source's position, and deletes the segments before it.
-    async fn remember(self: &Arc<Self>, source: &mut Source, batch: &Batch) -> io::Result<()> {
+    async fn remember(
+        self: &Arc<Self>,
+        source: &mut JournalSource,
+        batch: &Batch,
+    ) -> io::Result<()> {
         let (ledger, dir, next) = (Arc::clone(self), self.dir_of(source).to_owned(), batch.next);
         let (own, behind) = (source.claim.is_none(), batch.next.segment > source.at.segment);
         let noted = blocking(move || {
@@ -184,7 +194,7 @@ impl Ledger {
         Ok(())
     }
 
-    fn dir_of<'a>(&'a self, source: &'a Source) -> &'a Path {
+    fn dir_of<'a>(&'a self, source: &'a JournalSource) -> &'a Path {
         source.claim.as_ref().unwrap_or(&self.claim).path()
     }
 
@@ -195,7 +205,7 @@ impl Ledger {
         }
     }
 
-    pub(super) async fn adopt(self: &Arc<Self>, adopted: &mut Vec<Source>) {
+    pub(super) async fn adopt(self: &Arc<Self>, adopted: &mut Vec<JournalSource>) {
         let ledger = Arc::clone(self);
         let found = blocking(move || {
             let claims = Claim::abandoned(&ledger.root)?;
@@ -219,7 +229,7 @@ impl Ledger {
                     tracing::info!(journal = %claim.path().display(), bytes, "delivering the journal of a process that is gone");
                     add(&self.tally.adopted, 1);
                     self.tally.adopted_bytes.fetch_add(bytes, Ordering::Relaxed);
-                    adopted.push(Source {
+                    adopted.push(JournalSource {
                         claim: Some(claim),
                         at,
                         left: bytes,
@@ -236,14 +246,14 @@ impl Ledger {
     }
 
     /// Leaves a directory as it is, until it is next adopted.
-    pub(super) fn let_go(&self, source: Source) {
+    pub(super) fn let_go(&self, source: JournalSource) {
         subtract(&self.tally.adopted_bytes, source.left);
         tracing::warn!(journal = %self.dir_of(&source).display(), "the journal of a process that \
             is gone waits on");
     }
 
     /// Removes a directory that is delivered.
-    pub(super) fn finish(&self, source: Source) {
+    pub(super) fn finish(&self, source: JournalSource) {
         subtract(&self.tally.adopted_bytes, source.left);
         if let Some(claim) = source.claim
             && let Err(error) = claim.remove()
@@ -261,8 +271,8 @@ async fn judge<'a, S: Sink>(
     sink: &S,
     records: &'a [Record],
     thorough: bool,
-) -> Result<Verdict<'a>, SinkError> {
-    let mut verdict = Verdict::default();
+) -> Result<BatchVerdict<'a>, SinkError> {
+    let mut verdict = BatchVerdict::default();
     let mut left = vec![records];
     while let Some(part) = left.pop() {
         match offer(sink, part).await {
@@ -289,7 +299,7 @@ async fn judge<'a, S: Sink>(
 
 /// Offers refused records once more: the database may have recovered between them and the accepted
 /// ones.
-async fn confirm<S: Sink>(sink: &S, verdict: &mut Verdict<'_>) -> Result<(), SinkError> {
+async fn confirm<S: Sink>(sink: &S, verdict: &mut BatchVerdict<'_>) -> Result<(), SinkError> {
     for (record, reason) in std::mem::take(&mut verdict.refused) {
         let part = std::slice::from_ref(record);
         match offer(sink, part).await {

@@ -22,7 +22,7 @@ pub(super) const MAX_PAYLOAD: usize = 4 << 20;
 
 /// What was found at the start of some bytes.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found<'a> {
+pub(super) enum FoundFrame<'a> {
     /// A complete frame of `HEAD + payload.len()` bytes, checksum verified.
     Frame(&'a [u8]),
     /// The bytes may be a frame, but it has this many bytes in total.
@@ -49,24 +49,28 @@ pub(super) fn encode(record: &Record, out: &mut Vec<u8>) -> Result<(), LedgerErr
 }
 
 /// Reads the start of `bytes`.
-pub(super) fn read(bytes: &[u8]) -> Found<'_> {
+pub(super) fn read(bytes: &[u8]) -> FoundFrame<'_> {
     let Some((head, rest)) = bytes.split_first_chunk::<HEAD>() else {
         let known = bytes.len().min(MARK.len());
-        return if bytes[..known] == MARK[..known] { Found::Short(HEAD) } else { Found::Damaged };
+        return if bytes[..known] == MARK[..known] {
+            FoundFrame::Short(HEAD)
+        } else {
+            FoundFrame::Damaged
+        };
     };
     let [m0, m1, m2, m3, l0, l1, l2, l3, c0, c1, c2, c3] = *head;
     let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
     if [m0, m1, m2, m3] != MARK || length > MAX_PAYLOAD {
-        return Found::Damaged;
+        return FoundFrame::Damaged;
     }
     match rest.get(..length) {
-        None => Found::Short(HEAD + length),
+        None => FoundFrame::Short(HEAD + length),
         Some(payload)
             if checksum([l0, l1, l2, l3], payload) == u32::from_le_bytes([c0, c1, c2, c3]) =>
         {
-            Found::Frame(payload)
+            FoundFrame::Frame(payload)
         }
-        Some(_) => Found::Damaged,
+        Some(_) => FoundFrame::Damaged,
     }
 }
 
@@ -75,7 +79,7 @@ pub(super) fn resync(bytes: &[u8]) -> Option<usize> {
     let rest = bytes.get(1..)?;
     memchr::memmem::find_iter(rest, &MARK)
         .map(|at| at + 1)
-        .find(|at| matches!(read(&bytes[*at..]), Found::Frame(_)))
+        .find(|at| matches!(read(&bytes[*at..]), FoundFrame::Frame(_)))
 }
 
 fn checksum(length: [u8; 4], payload: &[u8]) -> u32 {
@@ -94,11 +98,11 @@ mod tests {
     fn a_frame_reads_back_and_every_shorter_one_is_short() {
         let mut bytes = Vec::new();
         encode(&sample(7), &mut bytes).unwrap();
-        let Found::Frame(payload) = read(&bytes) else { panic!("not a frame") };
+        let FoundFrame::Frame(payload) = read(&bytes) else { panic!("not a frame") };
         assert_eq!(encoding::Decoder::default().read(payload), Some(sample(7)));
         for cut in 0..bytes.len() {
             let expected = if cut < HEAD { HEAD } else { bytes.len() };
-            assert_eq!(read(&bytes[..cut]), Found::Short(expected), "cut at {cut}");
+            assert_eq!(read(&bytes[..cut]), FoundFrame::Short(expected), "cut at {cut}");
         }
     }
 
@@ -108,7 +112,7 @@ mod tests {
         encode(&sample(1), &mut bytes).unwrap();
         for bit in 0..bytes.len() * 8 {
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert!(!matches!(read(&bytes), Found::Frame(_)), "bit {bit}");
+            assert!(!matches!(read(&bytes), FoundFrame::Frame(_)), "bit {bit}");
             bytes[bit / 8] ^= 1 << (bit % 8);
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::checkpoint;
 use super::claim::Claim;
-use super::reader::Reader;
+use super::reader::JournalReader;
 use crate::domain::record::Record;
 
 /// Records read at a time. At least a batch of the writer (`ledger.batch_rows` is at most this).
@@ -15,11 +15,11 @@ const ROWS: usize = 10_000;
 /// Calls `each` with every record in the journals under `root`: of ended processes, and of running
 /// ones, as far as they have written. The records stay there and are delivered later.
 ///
-/// The second argument: whether the record may be in the database already, or soon. An ended process
-/// may have delivered a batch and not noted that; a running one may deliver at any time.
+/// The second argument: whether the record may be in the database already, or soon. An ended
+/// process may have delivered a batch and not noted that; a running one may deliver at any time.
 ///
 /// # Errors
-/// When a journal cannot be read. That there is none is no error; damaged parts are left out.
+/// When a journal cannot be read. That there is none is not an error; damaged parts are left out.
 pub fn each_left(root: &Path, each: &mut dyn FnMut(&Record, bool)) -> io::Result<()> {
     let (left, held) = match Claim::survey(root) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -40,7 +40,7 @@ pub fn each_left(root: &Path, each: &mut dyn FnMut(&Record, bool)) -> io::Result
 
 /// Calls `each` with every record in a journal. The first `doubtful` ones may be in the database.
 fn each_in(dir: &Path, doubtful: usize, each: &mut dyn FnMut(&Record, bool)) -> io::Result<()> {
-    let reader = Reader { dir, end: None, set_aside: None };
+    let reader = JournalReader { dir, end: None, set_aside: None };
     let mut at = checkpoint::read(dir);
     let mut doubtful = doubtful;
     loop {

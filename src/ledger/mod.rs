@@ -19,8 +19,8 @@
 //! disk itself is full, [`Ledger::has_room`] returns false: the data plane then refuses new
 //! requests, while those in flight can still be recorded. A record that the disk does not accept is
 //! held in memory (bounded) and written as soon as there is space; `append` reports it as an error.
-//! Only if that is full too is a record dropped. All of it is logged in both cases, at once, so that
-//! the end of the process loses nothing that `tollgate import-log` cannot read back
+//! Only if that is full too is a record dropped. All of it is logged in both cases, at once, so
+//! that the end of the process loses nothing that `tollgate import-log` cannot read back
 //! ([`record_of_line`]); at its end the process hands what it holds to another one ([`hand_on`]).
 //!
 //! **Several processes.** Each process has its own directory under the root, locked while it lives.
@@ -63,7 +63,7 @@ use crate::domain::record::Record;
 use claim::Claim;
 use journal::{Appended, Journal};
 use set_aside::SetAside;
-use stats::Tally;
+use stats::JournalTally;
 
 pub use copy::{Copied, copy_journals};
 pub use error::{AppendRefused, LedgerError};
@@ -72,7 +72,7 @@ pub use log_lines::record_of_line;
 pub use settings::LedgerSettings;
 pub use sink::{Sink, SinkError};
 pub use stats::JournalStats;
-pub use survey::{Survey, Waiting, survey, waiting};
+pub use survey::{Survey, Undelivered, survey, waiting};
 
 impl LedgerSettings {
     fn check(&self) -> Result<(), LedgerError> {
@@ -99,7 +99,7 @@ pub struct Ledger {
     claim: Claim,
     journal: Journal,
     set_aside: SetAside,
-    tally: Arc<Tally>,
+    tally: Arc<JournalTally>,
     /// Wakes the writer: there is something to deliver, a full batch, or a flush.
     wake: Notify,
     /// Wakes the callers that wait in [`Ledger::flush`].
@@ -122,7 +122,7 @@ impl Ledger {
         settings.check()?;
         let failed = |source| LedgerError::Directory { path: root.to_owned(), source };
         let claim = Claim::fresh(root).map_err(failed)?;
-        let tally = Arc::new(Tally::default());
+        let tally = Arc::new(JournalTally::default());
         let journal =
             Journal::create(claim.path(), settings, Arc::clone(&tally)).map_err(failed)?;
         let set_aside = SetAside::beside(root, Arc::clone(&tally));
@@ -182,8 +182,8 @@ impl Ledger {
         self.journal.has_room()
     }
 
-    /// Whether at least half of that reserve is left, so that a request that no provider is asked for
-    /// may be recorded.
+    /// Whether at least half of that reserve is left, so that a request that no provider is asked
+    /// for may be recorded.
     #[must_use]
     pub fn has_reserve(&self) -> bool {
         self.journal.has_reserve()

@@ -13,7 +13,7 @@ use std::path::Path;
 use crate::domain::record::Record;
 
 use super::encoding::Decoder;
-use super::frame::{self, Found};
+use super::frame::{self, FoundFrame};
 use super::segment::{self, HEADER, Header, Position};
 use super::set_aside::SetAside;
 
@@ -35,7 +35,7 @@ pub(super) struct Batch {
 }
 
 /// One journal directory to read from.
-pub(super) struct Reader<'a> {
+pub(super) struct JournalReader<'a> {
     pub dir: &'a Path,
     /// The end of the journal; `None` for one that no process writes any more: then the end of its
     /// last file.
@@ -44,7 +44,7 @@ pub(super) struct Reader<'a> {
     pub set_aside: Option<&'a SetAside>,
 }
 
-impl Reader<'_> {
+impl JournalReader<'_> {
     /// The next `rows` records from `at`, or fewer.
     pub(super) fn read(&self, at: Position, rows: usize) -> io::Result<Batch> {
         let mut batch = Batch { next: at, ..Batch::default() };
@@ -89,8 +89,8 @@ impl Reader<'_> {
                 return Ok(last && batch.next.offset >= limit);
             }
             wanted = match bytes.get(used..).map(frame::read) {
-                Some(Found::Short(needed)) if !whole => CHUNK.max(needed as u64),
-                Some(Found::Frame(payload)) => {
+                Some(FoundFrame::Short(needed)) if !whole => CHUNK.max(needed as u64),
+                Some(FoundFrame::Frame(payload)) => {
                     self.unreadable_record(batch, payload)?;
                     CHUNK
                 }
@@ -132,7 +132,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A frame with a correct checksum whose payload is no record of this program's version.
+    /// A frame with a correct checksum whose payload is not a record of this program's version.
     fn unreadable_record(&self, batch: &mut Batch, payload: &[u8]) -> io::Result<()> {
         self.damage(
             batch.next,
@@ -152,7 +152,7 @@ impl Reader<'_> {
                 "damage in the middle of a journal segment: set aside, the records behind it \
                  are read"
             }
-            None if matches!(frame::read(&rest), Found::Short(_)) => {
+            None if matches!(frame::read(&rest), FoundFrame::Short(_)) => {
                 "a journal segment ends in a torn record: set aside"
             }
             None => "the end of a journal segment is damaged: set aside",
@@ -175,7 +175,7 @@ fn parse(bytes: &[u8], batch: &mut Batch, rows: usize, decoder: &mut Decoder) ->
     while batch.records.len() < rows
         && batch.bytes + (used as u64) < BATCH_BYTES
         && let Some(rest) = bytes.get(used..)
-        && let Found::Frame(payload) = frame::read(rest)
+        && let FoundFrame::Frame(payload) = frame::read(rest)
         && let Some(record) = decoder.read(payload)
     {
         batch.records.push(record);

@@ -12,21 +12,21 @@ use crate::domain::record::Record;
 use crate::files;
 
 use super::segment::Position;
-use super::stats::{Tally, add};
+use super::stats::{JournalTally, add};
 
 pub(super) const DIR: &str = "set-aside";
 
 pub(super) struct SetAside {
     dir: PathBuf,
-    tally: Arc<Tally>,
+    tally: Arc<JournalTally>,
 }
 
 impl SetAside {
-    pub(super) fn beside(root: &Path, tally: Arc<Tally>) -> Self {
+    pub(super) fn beside(root: &Path, tally: Arc<JournalTally>) -> Self {
         Self { dir: root.join(DIR), tally }
     }
 
-    /// Stores bytes of a segment that are no frames, or no record that this program can read.
+    /// Stores bytes of a segment that are not frames, or no record that this program can read.
     pub(super) fn damage(
         &self,
         journal: &Path,

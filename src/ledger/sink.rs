@@ -12,7 +12,7 @@ pub trait Sink: Send + Sync {
     ///
     /// `Ok` means that they are on the database's disk: the journal deletes them.
     ///
-    /// A record whose request id already exists is no error and changes nothing. On an error
+    /// A record whose request id already exists is not an error and changes nothing. On an error
     /// nothing was written.
     fn append_records(
         &self,

@@ -52,7 +52,7 @@ pub struct JournalStats {
 }
 
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct JournalTally {
     pub appended_records: AtomicU64,
     pub appended_bytes: AtomicU64,
     /// Of this process's own records: how many are delivered or set aside.
@@ -91,7 +91,7 @@ pub(super) fn subtract(gauge: &AtomicU64, count: u64) {
         .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(now.saturating_sub(count)));
 }
 
-impl Tally {
+impl JournalTally {
     pub(super) fn read(&self, max_bytes: u64, now: Timestamp) -> JournalStats {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let pending_records =

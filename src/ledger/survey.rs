@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::claim::{self, Claim};
 use super::encoding::Decoder;
-use super::frame::{self, Found};
+use super::frame::{self, FoundFrame};
 use super::segment::HEADER;
 use super::{checkpoint, segment, set_aside};
 use crate::domain::clock::Timestamp;
@@ -29,7 +29,7 @@ pub struct Survey {
 /// Counts journals. Delivers and removes nothing.
 ///
 /// # Errors
-/// When a directory cannot be read. That there is no journal is no error.
+/// When a directory cannot be read. That there is no journal is not an error.
 pub fn survey(root: &Path) -> io::Result<Survey> {
     let (abandoned, held) = match Claim::survey(root) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Survey::default()),
@@ -45,7 +45,7 @@ pub fn survey(root: &Path) -> io::Result<Survey> {
 
 /// What all journals under one root hold that is not known to be in the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Waiting {
+pub struct Undelivered {
     /// Bytes of records.
     pub bytes: u64,
     /// When the oldest of these requests began; `None` if none waits, or if it cannot be read.
@@ -58,10 +58,10 @@ pub struct Waiting {
 /// gateway runs, the figures are those of a moment.
 ///
 /// # Errors
-/// When a directory cannot be read. That there is no journal is no error.
-pub fn waiting(root: &Path) -> io::Result<Waiting> {
+/// When a directory cannot be read. That there is no journal is not an error.
+pub fn waiting(root: &Path) -> io::Result<Undelivered> {
     let mut found =
-        Waiting { set_aside: entries(&root.join(set_aside::DIR))?, ..Waiting::default() };
+        Undelivered { set_aside: entries(&root.join(set_aside::DIR))?, ..Undelivered::default() };
     let journals = match claim::journals(root) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
         journals => journals?,
@@ -102,7 +102,9 @@ fn first_time(file: &File, from: u64, length: u64) -> io::Result<Option<Timestam
     let mut bytes = vec![0; usize::try_from(length.min(FIRST)).unwrap_or_default()];
     let read = file.read_at(&mut bytes, from)?;
     Ok(match frame::read(bytes.get(..read).unwrap_or_default()) {
-        Found::Frame(payload) => Decoder::default().read(payload).map(|record| record.started_at),
+        FoundFrame::Frame(payload) => {
+            Decoder::default().read(payload).map(|record| record.started_at)
+        }
         _ => None,
     })
 }

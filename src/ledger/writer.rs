@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout, timeout_at};
 
 use super::Ledger;
-use super::delivery::{Source, Step, blocking};
+use super::delivery::{DeliveryStep, JournalSource, blocking};
 use super::sink::Sink;
 use super::stats::add;
 
@@ -102,7 +102,7 @@ impl Ledger {
     }
 
     async fn deliver<S: Sink>(self: &Arc<Self>, sink: &S, stopped: watch::Receiver<bool>) {
-        let mut adopted: Vec<Source> = Vec::new();
+        let mut adopted: Vec<JournalSource> = Vec::new();
         self.deliver_until(sink, &mut adopted, stopped).await;
         adopted.into_iter().for_each(|source| self.let_go(source));
     }
@@ -110,10 +110,10 @@ impl Ledger {
     async fn deliver_until<S: Sink>(
         self: &Arc<Self>,
         sink: &S,
-        adopted: &mut Vec<Source>,
+        adopted: &mut Vec<JournalSource>,
         mut stopped: watch::Receiver<bool>,
     ) {
-        let mut own = Source::own(self.claim.path());
+        let mut own = JournalSource::own(self.claim.path());
         let mut adopt_at = Instant::now();
         let mut backoff = FIRST_BACKOFF;
         let mut deadline = None;
@@ -127,16 +127,16 @@ impl Ledger {
             }
             let round = self.round(sink, &mut own, adopted);
             match self.unless_late(round, &mut stopped, &mut deadline).await {
-                Step::Moved => backoff = self.recovered(),
-                Step::Idle if deadline.is_some() => return,
+                DeliveryStep::Moved => backoff = self.recovered(),
+                DeliveryStep::Idle if deadline.is_some() => return,
                 // While a batch was written, others arrived: more will follow, and one transaction
                 // for many costs less.
-                Step::CaughtUp if deadline.is_some() => backoff = self.recovered(),
-                Step::Idle | Step::CaughtUp => {
+                DeliveryStep::CaughtUp if deadline.is_some() => backoff = self.recovered(),
+                DeliveryStep::Idle | DeliveryStep::CaughtUp => {
                     backoff = self.recovered();
                     self.rest(adopt_at, &mut stopped).await;
                 }
-                Step::Failed(why) | Step::Unreadable(why) => {
+                DeliveryStep::Failed(why) | DeliveryStep::Unreadable(why) => {
                     self.failing(&why);
                     if deadline.is_some_and(|deadline| Instant::now() + backoff >= deadline) {
                         let left = self.stats();
@@ -156,10 +156,10 @@ impl Ledger {
     /// Waits for `round` until the deadline, which is set if the stop comes meanwhile.
     async fn unless_late(
         &self,
-        round: impl Future<Output = Step>,
+        round: impl Future<Output = DeliveryStep>,
         stopped: &mut watch::Receiver<bool>,
         deadline: &mut Option<Instant>,
-    ) -> Step {
+    ) -> DeliveryStep {
         let mut round = pin!(round);
         let until = match *deadline {
             Some(until) => until,
@@ -168,7 +168,9 @@ impl Ledger {
                 _ = stopped.wait_for(|stop| *stop) => *deadline.insert(self.drain_deadline()),
             },
         };
-        timeout_at(until, round).await.unwrap_or_else(|_| Step::Failed("time is up".to_owned()))
+        timeout_at(until, round)
+            .await
+            .unwrap_or_else(|_| DeliveryStep::Failed("time is up".to_owned()))
     }
 
     fn drain_deadline(&self) -> Instant {
@@ -179,23 +181,25 @@ impl Ledger {
     async fn round<S: Sink>(
         self: &Arc<Self>,
         sink: &S,
-        own: &mut Source,
-        adopted: &mut Vec<Source>,
-    ) -> Step {
+        own: &mut JournalSource,
+        adopted: &mut Vec<JournalSource>,
+    ) -> DeliveryStep {
         let mut outcome = match self.step(sink, own).await {
-            Step::Failed(why) | Step::Unreadable(why) => return Step::Failed(why),
+            DeliveryStep::Failed(why) | DeliveryStep::Unreadable(why) => {
+                return DeliveryStep::Failed(why);
+            }
             fine => fine,
         };
         let mut index = 0;
         while let Some(source) = adopted.get_mut(index) {
             match self.step(sink, source).await {
-                Step::Moved | Step::CaughtUp => {
-                    outcome = Step::Moved;
+                DeliveryStep::Moved | DeliveryStep::CaughtUp => {
+                    outcome = DeliveryStep::Moved;
                     index += 1;
                 }
-                Step::Idle => self.finish(adopted.remove(index)),
-                Step::Failed(why) => return Step::Failed(why),
-                Step::Unreadable(why) => {
+                DeliveryStep::Idle => self.finish(adopted.remove(index)),
+                DeliveryStep::Failed(why) => return DeliveryStep::Failed(why),
+                DeliveryStep::Unreadable(why) => {
                     // No reason to delay the own journal: drop this one, and retry when it is next
                     // adopted.
                     tracing::error!(why, "passing over a journal");

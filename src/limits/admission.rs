@@ -12,7 +12,7 @@ use crate::domain::limit_type::LimitType;
 use crate::domain::money::NanoUsd;
 use crate::domain::user::User;
 
-use super::held::Held;
+use super::held::HeldAmounts;
 
 /// One request that asks for admission.
 #[derive(Debug, Clone, Copy)]
@@ -111,7 +111,7 @@ pub struct Exceeds {
 }
 
 impl Exceeds {
-    pub(super) fn of(held: Held, estimate: NanoUsd) -> Self {
+    pub(super) fn of(held: HeldAmounts, estimate: NanoUsd) -> Self {
         Self { reserved: held.reserved, own: estimate.max(NanoUsd::ZERO) }
     }
 }

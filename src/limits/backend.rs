@@ -14,7 +14,7 @@ use super::memory::Memory;
 use super::permit::Permit;
 use super::provider::Blocked;
 use super::rebuild::Owned;
-use super::redis::{Asked, Shared};
+use super::redis::{AskedHolder, Shared};
 use super::sessions::Slot;
 use super::usage::HolderUsage;
 use crate::domain::clock::Timestamp;
@@ -113,7 +113,7 @@ impl CounterBackend {
 
     pub(super) async fn key_usage(&self, key: &Key, now: Timestamp) -> HolderUsage {
         let limits = &key.limits;
-        let asked = Asked { holder: Owned::Key(key.user_id, key.id), rpm: 0, limits };
+        let asked = AskedHolder { holder: Owned::Key(key.user_id, key.id), rpm: 0, limits };
         match self.ask(&asked, now).await {
             Some(usage) => usage,
             None => self.memory().key_usage(key, now),
@@ -122,7 +122,7 @@ impl CounterBackend {
 
     pub(super) async fn user_usage(&self, user: &User, now: Timestamp) -> HolderUsage {
         let limits = &user.limits;
-        let asked = Asked { holder: Owned::User(user.id), rpm: user.rpm, limits };
+        let asked = AskedHolder { holder: Owned::User(user.id), rpm: user.rpm, limits };
         match self.ask(&asked, now).await {
             Some(usage) => usage,
             None => self.memory().user_usage(user, now),
@@ -131,7 +131,7 @@ impl CounterBackend {
 
     pub(super) async fn provider_usage(&self, provider: &Provider, now: Timestamp) -> HolderUsage {
         let limits = &provider.limits;
-        let asked = Asked { holder: Owned::Provider(provider.id), rpm: 0, limits };
+        let asked = AskedHolder { holder: Owned::Provider(provider.id), rpm: 0, limits };
         match self.ask(&asked, now).await {
             Some(usage) => usage,
             None => self.memory().provider_usage(provider, now),
@@ -139,7 +139,7 @@ impl CounterBackend {
     }
 
     /// `None` if the node's own figures apply.
-    async fn ask(&self, asked: &Asked<'_>, now: Timestamp) -> Option<HolderUsage> {
+    async fn ask(&self, asked: &AskedHolder<'_>, now: Timestamp) -> Option<HolderUsage> {
         match self {
             Self::Own(_) => None,
             Self::Shared(shared) => Box::pin(shared.usage(asked, now)).await,

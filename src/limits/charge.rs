@@ -36,7 +36,7 @@ impl Charge {
 }
 
 /// A request that was counted, and what the admission returned for it.
-pub(super) struct Counted {
+pub(super) struct CountedRequest {
     pub(super) charge: Charge,
     /// The provider that served the session before, if it was live.
     pub(super) served_before: Option<ProviderId>,
@@ -45,7 +45,7 @@ pub(super) struct Counted {
     pub(super) at: Option<ProviderId>,
 }
 
-impl Counted {
+impl CountedRequest {
     /// Without limits or a session.
     pub(super) fn alone(charge: Charge) -> Self {
         Self { charge, served_before: None, standing: Standing::default(), at: None }

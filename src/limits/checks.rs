@@ -2,7 +2,7 @@
 //! refuses.
 
 use super::admission::{Admission, Amount, Denied, Exceeds};
-use super::held::Held;
+use super::held::HeldAmounts;
 use super::holder::Pair;
 use super::sessions::Slot;
 use super::settings::CounterSettings;
@@ -29,7 +29,7 @@ pub(super) fn all(
 /// Under strict reservation: whether the request could exceed a limit together with those in
 /// flight. If no other request is in flight, it passes (docs/limits-and-money.md).
 pub(super) fn strict(
-    held: Held,
+    held: HeldAmounts,
     estimate: NanoUsd,
     limit: NanoUsd,
     mode: Reservation,

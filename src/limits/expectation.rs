@@ -2,7 +2,8 @@
 //! estimate.
 //!
 //! The 90th percentile of the last [`RECENT`] replies, once [`ENOUGH`] are known. Before that there
-//! is no figure, and the reservation uses the most that a reply may have (`policy::reservation`).
+//! is not a figure, and the reservation uses the most that a reply may have
+//! (`policy::reservation`).
 
 use std::collections::VecDeque;
 

@@ -5,12 +5,12 @@ use std::ops::{Add, AddAssign, Neg, SubAssign};
 use crate::domain::money::NanoUsd;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Held {
+pub(super) struct HeldAmounts {
     pub(super) spent: NanoUsd,
     pub(super) reserved: NanoUsd,
 }
 
-impl Held {
+impl HeldAmounts {
     pub(super) const NONE: Self = Self { spent: NanoUsd::ZERO, reserved: NanoUsd::ZERO };
 
     pub(super) const fn spent(spent: NanoUsd) -> Self {
@@ -27,26 +27,26 @@ impl Held {
     }
 }
 
-impl Add for Held {
+impl Add for HeldAmounts {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         Self { spent: self.spent + other.spent, reserved: self.reserved + other.reserved }
     }
 }
 
-impl AddAssign for Held {
+impl AddAssign for HeldAmounts {
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
 }
 
-impl SubAssign for Held {
+impl SubAssign for HeldAmounts {
     fn sub_assign(&mut self, other: Self) {
         *self += -other;
     }
 }
 
-impl Neg for Held {
+impl Neg for HeldAmounts {
     type Output = Self;
     fn neg(self) -> Self {
         Self { spent: -self.spent, reserved: -self.reserved }

@@ -3,7 +3,7 @@
 //! See docs/decisions/22-one-lock.md.
 
 use super::charge::Charge;
-use super::held::Held;
+use super::held::HeldAmounts;
 use super::rpm::Rpm;
 use super::sessions::{Sessions, Slot};
 use super::settings::CounterSettings;
@@ -93,21 +93,21 @@ impl Pair<'_> {
     pub(super) fn count(&mut self, charge: &mut Charge) {
         let is_new = self.sessions.enter(&charge.slot, charge.admitted, charge.asks.as_ref());
         charge.minute = Some(self.rpm.add(charge.admitted));
-        self.add(charge, Held::reserved(charge.reserved));
+        self.add(charge, HeldAmounts::reserved(charge.reserved));
         self.key.running += 1;
         self.key.sessions += u64::from(is_new);
     }
 
     /// Replaces the reservation by the actual cost.
     pub(super) fn settle(&mut self, charge: &Charge, now: Timestamp, cost: NanoUsd) {
-        self.add(charge, Held { spent: cost, reserved: -charge.reserved });
+        self.add(charge, HeldAmounts { spent: cost, reserved: -charge.reserved });
         self.sessions.leave(&charge.slot, now, cost);
         self.key.running = self.key.running.saturating_sub(1);
     }
 
     /// As if the request had never been admitted.
     pub(super) fn take_back(&mut self, charge: &Charge) {
-        self.add(charge, Held::reserved(-charge.reserved));
+        self.add(charge, HeldAmounts::reserved(-charge.reserved));
         if let Some(minute) = charge.minute {
             self.rpm.take_back(minute);
         }
@@ -116,7 +116,7 @@ impl Pair<'_> {
         self.key.running = self.key.running.saturating_sub(1);
     }
 
-    fn add(&mut self, charge: &Charge, held: Held) {
+    fn add(&mut self, charge: &Charge, held: HeldAmounts) {
         self.spend.add(charge.admitted, held);
         self.key.spend.add(charge.admitted, held);
     }

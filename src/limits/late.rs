@@ -3,14 +3,14 @@
 
 use super::Counters;
 use super::backend::CounterBackend;
-use super::held::Held;
+use super::held::HeldAmounts;
 use super::memory::Memory;
 use crate::domain::clock::Timestamp;
 use crate::store::LateCosts;
 
 impl Counters {
-    /// Counts the later cost of settled requests: in the windows that contain their admission, and in
-    /// the lifetime's sum. Never waits.
+    /// Counts the later cost of settled requests: in the windows that contain their admission, and
+    /// in the lifetime's sum. Never waits.
     ///
     /// Call it once for each transaction, on one node, after the ledger has it.
     pub fn spent_late(&self, late: &LateCosts, now: Timestamp) {
@@ -26,7 +26,7 @@ impl Memory {
     pub(super) fn spent_late(&self, late: &LateCosts, now: Timestamp) {
         for row in &late.rows {
             self.to_each((row.user_id, row.key_id), row.provider_id, now, |spend| {
-                spend.add_late(row.minute, Held::spent(row.cost), late.number)
+                spend.add_late(row.minute, HeldAmounts::spent(row.cost), late.number)
             });
         }
     }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::admission::{Admission, Denied};
-use super::charge::{Charge, Counted, Settlement};
+use super::charge::{Charge, CountedRequest, Settlement};
 use super::checks;
 use super::expectation::Expectations;
-use super::held::Held;
+use super::held::HeldAmounts;
 use super::holder::UserState;
 use super::provider::{Blocked, ProviderState, is_limited};
 use super::sessions::Slot;
@@ -56,7 +56,7 @@ impl Memory {
         Charge { asks: Some(ask.asks.clone()), ..charge }
     }
 
-    pub(super) fn admit(&self, ask: &Admission<'_>) -> Result<Counted, Denied> {
+    pub(super) fn admit(&self, ask: &Admission<'_>) -> Result<CountedRequest, Denied> {
         let (user_id, key) = (ask.user.id, ask.key.id);
         let mut users = self.users.lock(user_id.0);
         let user = users.entry(user_id).or_default();
@@ -66,7 +66,7 @@ impl Memory {
         let standing = checks::all(&mut pair, ask, &charge.slot, &self.settings)?;
         let served_before = pair.sessions.get(&charge.slot).and_then(|live| live.provider);
         pair.count(&mut charge);
-        Ok(Counted { charge, served_before, standing, at: None })
+        Ok(CountedRequest { charge, served_before, standing, at: None })
     }
 
     /// Counts a request without checks. Returns the provider that served the session before, if it
@@ -180,7 +180,7 @@ impl Memory {
                 }
                 if let Some(served) = served {
                     self.at_provider(served, now, |state| {
-                        state.spend.add(charge.admitted, Held::spent(cost))
+                        state.spend.add(charge.admitted, HeldAmounts::spent(cost))
                     });
                 }
             }

@@ -62,8 +62,8 @@ pub use provider::Blocked;
 #[cfg(fuzzing)]
 pub use redis::fuzz_answer;
 pub use redis::{
-    Keeper, Ledger, MOST_WAITING, RedisFacts, SharedSettings, SharedState, TOLERATED_MS,
-    TimeSource, examine, rebuild_shared,
+    ConnectionTask, CounterSource, MOST_WAITING, RedisFacts, SharedSettings, SharedState,
+    TOLERATED_MS, TimeSource, examine, rebuild_shared,
 };
 pub use rpm::MinuteEntry;
 pub use sessions::Slot;
@@ -74,7 +74,7 @@ pub use usage::{CountUsage, HolderUsage, MoneyUsage};
 
 use crate::domain::clock::{Clock, Timestamp};
 use backend::CounterBackend;
-use charge::Counted;
+use charge::CountedRequest;
 
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use crate::domain::key::Key;
@@ -101,8 +101,8 @@ impl Counters {
         Self { backend: CounterBackend::Own(Arc::new(Memory::new(settings))), marker: None }
     }
 
-    /// Counters that all nodes share, in Redis. They count only for this node until the keeper runs
-    /// ([`Self::keeper`]).
+    /// Counters that all nodes share, in Redis. They count only for this node until the connection
+    /// task runs ([`Self::connection_task`]).
     ///
     /// # Errors
     /// When the address is invalid; the error does not contain it.
@@ -113,10 +113,16 @@ impl Counters {
 
     /// The task that maintains shared counters; `None` for a node's own.
     #[must_use]
-    pub fn keeper(&self, ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>) -> Option<Keeper> {
+    pub fn connection_task(
+        &self,
+        ledger: Arc<dyn CounterSource>,
+        clock: Arc<dyn Clock>,
+    ) -> Option<ConnectionTask> {
         match &self.backend {
             CounterBackend::Own(_) => None,
-            CounterBackend::Shared(shared) => Some(Keeper::new(Arc::clone(shared), ledger, clock)),
+            CounterBackend::Shared(shared) => {
+                Some(ConnectionTask::new(Arc::clone(shared), ledger, clock))
+            }
         }
     }
 
@@ -167,7 +173,7 @@ impl Counters {
     /// ask; otherwise it asks as ever.
     ///
     /// # Errors
-    /// As [`Self::admit`]. A place that is not free is no error.
+    /// As [`Self::admit`]. A place that is not free is not an error.
     pub async fn admit_to(
         &self,
         admission: &Admission<'_>,
@@ -195,7 +201,7 @@ impl Counters {
         let admitted = self.backend.time(now);
         Permit::new(
             self.backend.clone(),
-            Counted::alone(self.memory().charge(request, session, estimate, admitted)),
+            CountedRequest::alone(self.memory().charge(request, session, estimate, admitted)),
         )
     }
 

@@ -10,7 +10,7 @@ use std::pin::Pin;
 use chrono_tz::Tz;
 
 use super::memory::Memory;
-use super::{Counters, Ledger};
+use super::{CounterSource, Counters};
 use crate::domain::clock::Timestamp;
 use crate::policy::window::Window;
 use crate::store::{SpendLook, SpendRow, SpendSeen, Store, StoreError};
@@ -56,7 +56,7 @@ pub struct FromStore {
     pub is_delivered: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
-impl Ledger for FromStore {
+impl CounterSource for FromStore {
     fn read(
         &self,
         zone: Tz,

@@ -1,7 +1,7 @@
 //! The permit of one request, which counts until it is settled or dropped.
 
 use super::backend::CounterBackend;
-use super::charge::{Charge, Counted, Settlement};
+use super::charge::{Charge, CountedRequest, Settlement};
 use super::standing::Standing;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
@@ -21,8 +21,8 @@ pub struct Permit {
 }
 
 impl Permit {
-    pub(super) fn new(backend: CounterBackend, counted: Counted) -> Self {
-        let Counted { charge, served_before, standing, at } = counted;
+    pub(super) fn new(backend: CounterBackend, counted: CountedRequest) -> Self {
+        let CountedRequest { charge, served_before, standing, at } = counted;
         Self { backend, charge: Some(charge), at, served_before, standing }
     }
 

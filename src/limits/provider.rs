@@ -1,7 +1,7 @@
 //! What a provider was used for: spend and sessions, against its own limits.
 
 use super::charge::Charge;
-use super::held::Held;
+use super::held::HeldAmounts;
 use super::sessions::{Sessions, Slot};
 use super::settings::CounterSettings;
 use super::spend::Spend;
@@ -85,18 +85,18 @@ impl ProviderState {
 
     pub(super) fn enter(&mut self, charge: &Charge, now: Timestamp) {
         self.sessions.enter(&charge.slot, now, None);
-        self.spend.add(charge.admitted, Held::reserved(charge.reserved));
+        self.spend.add(charge.admitted, HeldAmounts::reserved(charge.reserved));
     }
 
     pub(super) fn take_back(&mut self, charge: &Charge) {
         self.sessions.take_back(&charge.slot);
-        self.spend.add(charge.admitted, Held::reserved(-charge.reserved));
+        self.spend.add(charge.admitted, HeldAmounts::reserved(-charge.reserved));
     }
 
     /// Settles a request that had entered and was served, at this cost.
     pub(super) fn settle(&mut self, charge: &Charge, now: Timestamp, cost: NanoUsd) {
         self.sessions.leave(&charge.slot, now, cost);
-        self.spend.add(charge.admitted, Held { spent: cost, reserved: -charge.reserved });
+        self.spend.add(charge.admitted, HeldAmounts { spent: cost, reserved: -charge.reserved });
     }
 }
 

@@ -3,7 +3,7 @@
 
 use chrono_tz::Tz;
 
-use super::held::Held;
+use super::held::HeldAmounts;
 use super::memory::Memory;
 use super::rpm;
 use super::sessions::Slot;
@@ -60,7 +60,7 @@ impl Memory {
         self.providers.each().for_each(|mut providers| providers.clear());
         for row in past.rows.iter().chain(&past.opening) {
             self.to_each((row.user_id, row.key_id), row.provider_id, now, |spend| {
-                spend.add_to_windows(row.minute, Held::spent(row.cost))
+                spend.add_to_windows(row.minute, HeldAmounts::spent(row.cost))
             });
         }
         let opening = past.opening.iter().map(|row| SpendTotal {
@@ -72,7 +72,7 @@ impl Memory {
         for total in past.totals.iter().copied().chain(opening) {
             self.to_each((total.user_id, total.key_id), total.provider_id, now, |spend| {
                 spend.late = past.late;
-                spend.add_to_total(Held::spent(total.cost))
+                spend.add_to_total(HeldAmounts::spent(total.cost))
             });
         }
     }

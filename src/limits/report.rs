@@ -21,7 +21,7 @@ impl Counters {
     /// Sets the metrics of shared counters, for a scrape.
     pub fn measure(&self, metrics: &Metrics) {
         let Some(state) = self.shared_state() else { return };
-        let SharedState { up, errors, losses, spells, waiting, clock_off_ms, other_zone, .. } =
+        let SharedState { up, errors, losses, backoffs, waiting, clock_off_ms, other_zone, .. } =
             state;
         metrics.redis.clock_off_seconds.set(clock_off_ms / 1_000);
         metrics.redis.zone_differs.set(i64::from(other_zone.is_some()));
@@ -31,7 +31,7 @@ impl Counters {
         metrics.redis_up("counters", up);
         grow(&metrics.redis.errors, errors);
         grow(&metrics.redis.losses, losses);
-        grow(&metrics.redis.spells, spells);
+        grow(&metrics.redis.backoffs, backoffs);
         metrics.redis.waiting.set(i64::try_from(waiting).unwrap_or(i64::MAX));
     }
 }

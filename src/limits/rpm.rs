@@ -19,7 +19,7 @@ const COARSE_MS: i64 = 100;
 #[derive(Debug, Default)]
 pub(super) struct Rpm {
     /// Ascending in time, one for each.
-    entries: VecDeque<Entry>,
+    entries: VecDeque<RpmEntry>,
     total: u64,
     /// The latest time seen, and the offset that is added to the clock.
     latest: i64,
@@ -27,7 +27,7 @@ pub(super) struct Rpm {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct RpmEntry {
     at: i64,
     count: u64,
 }
@@ -60,7 +60,7 @@ impl Rpm {
                 MinuteEntry(last.at)
             }
             _ => {
-                self.entries.push_back(Entry { at, count: 1 });
+                self.entries.push_back(RpmEntry { at, count: 1 });
                 MinuteEntry(at)
             }
         }

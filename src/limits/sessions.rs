@@ -24,7 +24,7 @@ pub struct Slot {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Live {
+pub(super) struct LiveSessions {
     pub(super) running: u32,
     pub(super) started: Timestamp,
     /// End of its last request; `None` while its first one is in flight.
@@ -38,7 +38,7 @@ pub(super) struct Live {
     queued: Option<Timestamp>,
 }
 
-impl Live {
+impl LiveSessions {
     fn is_idle_since(&self, ended: Timestamp) -> bool {
         self.running == 0 && self.ended == Some(ended)
     }
@@ -46,7 +46,7 @@ impl Live {
 
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
-    live: FastMap<Slot, Live>,
+    live: FastMap<Slot, LiveSessions>,
     /// Sessions by the time they became idle, ascending. A session that became active since is
     /// still in here: its entry is skipped when its turn comes, and removed when such entries are
     /// the majority.
@@ -80,15 +80,15 @@ impl Sessions {
         self.live.len()
     }
 
-    pub(super) fn get(&self, slot: &Slot) -> Option<&Live> {
+    pub(super) fn get(&self, slot: &Slot) -> Option<&LiveSessions> {
         self.live.get(slot)
     }
 
-    pub(super) fn get_mut(&mut self, slot: &Slot) -> Option<&mut Live> {
+    pub(super) fn get_mut(&mut self, slot: &Slot) -> Option<&mut LiveSessions> {
         self.live.get_mut(slot)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Slot, &Live)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Slot, &LiveSessions)> {
         self.live.iter()
     }
 
@@ -103,8 +103,16 @@ impl Sessions {
         }
         let (ended, cost, provider, asks, queued) =
             (None, NanoUsd::ZERO, None, asks.cloned(), None);
-        let live =
-            Live { running: 1, started: now, ended, requests: 1, cost, provider, asks, queued };
+        let live = LiveSessions {
+            running: 1,
+            started: now,
+            ended,
+            requests: 1,
+            cost,
+            provider,
+            asks,
+            queued,
+        };
         self.live.insert(slot.clone(), live);
         true
     }
@@ -193,7 +201,7 @@ impl Sessions {
 }
 
 /// Whether an idle entry is still correct; an incorrect one is about to be dropped.
-fn still_idle(live: &mut FastMap<Slot, Live>, since: Timestamp, slot: &Slot) -> bool {
+fn still_idle(live: &mut FastMap<Slot, LiveSessions>, since: Timestamp, slot: &Slot) -> bool {
     let Some(live) = live.get_mut(slot) else { return false };
     let idle = live.is_idle_since(since);
     if !idle && live.queued == Some(since) {

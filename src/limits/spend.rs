@@ -1,9 +1,9 @@
 //! What one holder (key, user or provider) spent, in every window.
 //!
-//! Buckets of one minute, by the minute of the request's admission, feed the rolling windows and the
-//! daily calendar window; week, month and lifetime are sums. All windows are updated at most once a
-//! minute: their bounds lie on minutes. The cost of a long request is added to the windows that
-//! contain its admission, or to none.
+//! Buckets of one minute, by the minute of the request's admission, feed the rolling windows and
+//! the daily calendar window; week, month and lifetime are sums. All windows are updated at most
+//! once a minute: their bounds lie on minutes. The cost of a long request is added to the windows
+//! that contain its admission, or to none.
 //!
 //! A clock that steps back erases nothing: the windows become those of the earlier time, with
 //! everything that was counted in them before and since. Amounts ahead of the clock count as
@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 use chrono_tz::Tz;
 
-use super::held::Held;
+use super::held::HeldAmounts;
 use crate::domain::clock::Timestamp;
 use crate::domain::limit_type::Period;
 use crate::domain::limits::{DailyReset, ResetMode, TimeOfDay};
@@ -43,7 +43,7 @@ pub(super) struct Spend {
     daily_time: TimeOfDay,
     weekly: Calendars,
     monthly: Calendars,
-    total: Held,
+    total: HeldAmounts,
     /// The last late costs in the ledger from which this was made; 0 if it was not.
     pub(super) late: i64,
 }
@@ -61,7 +61,7 @@ pub(super) struct Sums {
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
     minute: i64,
-    held: Held,
+    held: HeldAmounts,
 }
 
 /// The sum of the buckets from a minute on.
@@ -69,13 +69,13 @@ struct Bucket {
 struct Rolling {
     length: i64,
     from: i64,
-    sum: Held,
+    sum: HeldAmounts,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Calendar {
     span: Span,
-    sum: Held,
+    sum: HeldAmounts,
 }
 
 /// The week (month) that contains the present, and the one before: a clock that steps back may
@@ -88,10 +88,15 @@ struct Calendars {
 
 impl Default for Spend {
     fn default() -> Self {
-        let never =
-            Calendar { span: Span { start: Timestamp(0), end: Timestamp(0) }, sum: Held::NONE };
-        let rolling =
-            |length_ms| Rolling { length: length_ms / MINUTE_MS, from: i64::MIN, sum: Held::NONE };
+        let never = Calendar {
+            span: Span { start: Timestamp(0), end: Timestamp(0) },
+            sum: HeldAmounts::NONE,
+        };
+        let rolling = |length_ms| Rolling {
+            length: length_ms / MINUTE_MS,
+            from: i64::MIN,
+            sum: HeldAmounts::NONE,
+        };
         Self {
             buckets: VecDeque::new(),
             minute: i64::MIN,
@@ -101,7 +106,7 @@ impl Default for Spend {
             daily_time: TimeOfDay::default(),
             weekly: Calendars { current: never, other: never },
             monthly: Calendars { current: never, other: never },
-            total: Held::NONE,
+            total: HeldAmounts::NONE,
             late: 0,
         }
     }
@@ -142,8 +147,8 @@ impl Spend {
 
     /// Adds an amount to the windows that contain `at`, or subtracts a negative one. Call
     /// [`Self::refresh`] first.
-    pub(super) fn add(&mut self, at: Timestamp, held: Held) {
-        if held == Held::NONE {
+    pub(super) fn add(&mut self, at: Timestamp, held: HeldAmounts) {
+        if held == HeldAmounts::NONE {
             return;
         }
         self.total += held;
@@ -152,14 +157,14 @@ impl Spend {
 
     /// As [`Self::add`], unless the ledger from which this was made had these late costs. `number`:
     /// as in [`LateCosts`](crate::store::LateCosts).
-    pub(super) fn add_late(&mut self, at: Timestamp, held: Held, number: i64) {
+    pub(super) fn add_late(&mut self, at: Timestamp, held: HeldAmounts, number: i64) {
         if number == 0 || number > self.late {
             self.add(at, held);
         }
     }
 
     /// As [`Self::add`], without the lifetime's sum: for amounts that it already contains.
-    pub(super) fn add_to_windows(&mut self, at: Timestamp, held: Held) {
+    pub(super) fn add_to_windows(&mut self, at: Timestamp, held: HeldAmounts) {
         let minute = minute_of(at);
         let at = Timestamp(minute * MINUTE_MS);
         let (weekly, monthly) = (&mut self.weekly, &mut self.monthly);
@@ -185,7 +190,7 @@ impl Spend {
         }
     }
 
-    pub(super) fn add_to_total(&mut self, held: Held) {
+    pub(super) fn add_to_total(&mut self, held: HeldAmounts) {
         self.total += held;
     }
 
@@ -196,7 +201,7 @@ impl Spend {
         reset: DailyReset,
         now: Timestamp,
         tz: Tz,
-    ) -> Held {
+    ) -> HeldAmounts {
         match period {
             Period::FiveHours => self.five_hours.sum,
             Period::Daily if reset.mode == ResetMode::Rolling => self.day.sum,
@@ -243,11 +248,14 @@ impl Spend {
         from.refresh(now, tz);
         let mut left = self.total.reserved;
         for bucket in self.buckets.iter().filter(|bucket| bucket.held.reserved != NanoUsd::ZERO) {
-            from.add(Timestamp(bucket.minute * MINUTE_MS), Held::reserved(bucket.held.reserved));
+            from.add(
+                Timestamp(bucket.minute * MINUTE_MS),
+                HeldAmounts::reserved(bucket.held.reserved),
+            );
             left -= bucket.held.reserved;
         }
         // Of requests older than the buckets.
-        from.total += Held::reserved(left);
+        from.total += HeldAmounts::reserved(left);
         *self = from;
     }
 
@@ -269,7 +277,7 @@ impl Spend {
 
     /// Nothing was ever spent, and nothing is reserved.
     pub(super) fn is_empty(&self) -> bool {
-        self.total == Held::NONE
+        self.total == HeldAmounts::NONE
     }
 
     /// Frees memory of aged buckets.
@@ -308,7 +316,7 @@ impl Spend {
                 .iter()
                 .rev()
                 .take_while(|b| Timestamp(b.minute * MINUTE_MS) >= span.start);
-            let sum = inside.fold(Held::NONE, |sum, bucket| sum + bucket.held);
+            let sum = inside.fold(HeldAmounts::NONE, |sum, bucket| sum + bucket.held);
             self.daily = Calendar { span, sum };
             self.daily_time = reset.time;
         }
@@ -324,7 +332,7 @@ impl Spend {
             _ => self.buckets.len(),
         };
         if self.buckets.get(place).is_none_or(|found| found.minute != minute) {
-            self.buckets.insert(place, Bucket { minute, held: Held::NONE });
+            self.buckets.insert(place, Bucket { minute, held: HeldAmounts::NONE });
         }
         &mut self.buckets[place]
     }
@@ -337,12 +345,12 @@ impl Calendars {
         }
         std::mem::swap(&mut self.current, &mut self.other);
         if !self.current.span.contains(now) {
-            self.current = Calendar { span: window.calendar(now, tz), sum: Held::NONE };
+            self.current = Calendar { span: window.calendar(now, tz), sum: HeldAmounts::NONE };
         }
     }
 
     /// Of the current window, and of one ahead of the clock.
-    fn held(&self) -> Held {
+    fn held(&self) -> HeldAmounts {
         let ahead = self.other.span.start >= self.current.span.end;
         if ahead { self.current.sum + self.other.sum } else { self.current.sum }
     }
@@ -353,7 +361,7 @@ impl Rolling {
     fn retreat(&mut self, buckets: &VecDeque<Bucket>, minute: i64) {
         self.from = minute - self.length;
         let inside = buckets.iter().rev().take_while(|bucket| bucket.minute >= self.from);
-        self.sum = inside.fold(Held::NONE, |sum, bucket| sum + bucket.held);
+        self.sum = inside.fold(HeldAmounts::NONE, |sum, bucket| sum + bucket.held);
     }
 
     fn advance(&mut self, buckets: &VecDeque<Bucket>, minute: i64) {

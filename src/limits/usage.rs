@@ -1,7 +1,7 @@
 //! Reads the counters for the administration API: what was spent, and what is reserved for requests
 //! in flight.
 
-use super::held::Held;
+use super::held::HeldAmounts;
 use super::memory::Memory;
 use super::spend::Spend;
 use crate::domain::clock::Timestamp;
@@ -115,7 +115,7 @@ impl Memory {
     ) -> HolderUsage {
         spend.refresh(now, self.settings.time_zone);
         let mut money = |period: Period| {
-            let Held { spent, reserved } =
+            let HeldAmounts { spent, reserved } =
                 spend.held(period, limits.daily_reset, now, self.settings.time_zone);
             let reset_at = spend.resets_at(period, limits.daily_reset);
             MoneyUsage { current: spent, reserved, limit: period.limit_of(limits), reset_at }

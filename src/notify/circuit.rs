@@ -3,15 +3,15 @@
 use serde::Serialize;
 
 use super::delivery::{Outbox, Parcel};
-use super::message::{self, Kind, Level};
-use super::{Fault, Notifier};
+use super::message::{self, MessageKind, Urgency};
+use super::{Notifier, NotifyError};
 use crate::state::events::CircuitChange;
 
 const QUIET_MS: i64 = 5 * 60_000;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Data<'a> {
+struct CircuitData<'a> {
     provider_id: i64,
     provider_name: &'a str,
     failure_count: u32,
@@ -24,7 +24,7 @@ pub(super) async fn opened(
     notifier: &Notifier,
     outbox: &Outbox,
     change: &CircuitChange,
-) -> Result<(), Fault> {
+) -> Result<(), NotifyError> {
     let Some(open_until) = change.open_until else { return Ok(()) };
     let Some(stored) = notifier.settings().await? else { return Ok(()) };
     let settings = &stored.settings;
@@ -38,7 +38,7 @@ pub(super) async fn opened(
     if !notifier.node.store.claim_notice(&name, now, now.plus_ms(QUIET_MS)).await? {
         return Ok(());
     }
-    let data = Data {
+    let data = CircuitData {
         provider_id: change.provider_id.0,
         provider_name: &change.provider_name,
         failure_count: change.failure_count,
@@ -49,9 +49,9 @@ pub(super) async fn opened(
         "Provider {} is taken out of use: it failed {} times",
         data.provider_name, data.failure_count
     );
-    let body = message::text(Kind::CircuitBreaker, &title, Level::Error, change.at, &data);
+    let body = message::text(MessageKind::CircuitBreaker, &title, Urgency::Error, change.at, &data);
     outbox.post(Parcel {
-        kind: Kind::CircuitBreaker,
+        kind: MessageKind::CircuitBreaker,
         address,
         body,
         secret: notifier.secret(&stored)?,

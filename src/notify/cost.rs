@@ -5,8 +5,8 @@
 use serde::Serialize;
 
 use super::delivery::{Outbox, Parcel};
-use super::message::{self, Kind, Level, Usd};
-use super::{Fault, Notifier};
+use super::message::{self, MessageKind, Urgency, Usd};
+use super::{Notifier, NotifyError};
 use crate::domain::clock::Timestamp;
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
@@ -17,7 +17,7 @@ use rust_decimal::Decimal;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Data<'a> {
+struct CostData<'a> {
     /// `key`, `user` or `provider`.
     target_type: &'static str,
     target_id: i64,
@@ -43,7 +43,7 @@ impl Serialize for Share {
 }
 
 /// The holder whose limits are checked.
-struct Target<'a> {
+struct LimitHolder<'a> {
     kind: &'static str,
     id: i64,
     name: &'a str,
@@ -54,7 +54,7 @@ pub(super) async fn if_due(
     notifier: &Notifier,
     outbox: &Outbox,
     checked: &mut Timestamp,
-) -> Result<(), Fault> {
+) -> Result<(), NotifyError> {
     let Some(stored) = notifier.settings().await? else { return Ok(()) };
     let settings = &stored.settings;
     if !settings.cost_alert_enabled || settings.cost_alert_webhook.is_none() {
@@ -69,7 +69,7 @@ pub(super) async fn if_due(
     let snapshot = notifier.node.state.snapshot();
     let check = Check { notifier, outbox, stored: &stored, now };
     for caller in snapshot.callers() {
-        let target = Target {
+        let target = LimitHolder {
             kind: "key",
             id: caller.key.id.0,
             name: &caller.key.name,
@@ -80,11 +80,12 @@ pub(super) async fn if_due(
         }
     }
     for user in snapshot.users.values().filter(|user| user.limits.of_money()) {
-        let target = Target { kind: "user", id: user.id.0, name: &user.name, limits: &user.limits };
+        let target =
+            LimitHolder { kind: "user", id: user.id.0, name: &user.name, limits: &user.limits };
         check.all(&target, notifier.node.counters.user_usage(user, own).await).await?;
     }
     for provider in snapshot.providers.iter().filter(|provider| provider.limits.of_money()) {
-        let target = Target {
+        let target = LimitHolder {
             kind: "provider",
             id: provider.id.0,
             name: &provider.name,
@@ -103,7 +104,7 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    async fn all(&self, target: &Target<'_>, usage: HolderUsage) -> Result<(), Fault> {
+    async fn all(&self, target: &LimitHolder<'_>, usage: HolderUsage) -> Result<(), NotifyError> {
         for (period, money) in usage.windows() {
             let window = Window::of(period, target.limits.daily_reset);
             let rolling = window.and_then(Window::rolling_ms);
@@ -114,11 +115,11 @@ impl Check<'_> {
 
     async fn one(
         &self,
-        target: &Target<'_>,
+        target: &LimitHolder<'_>,
         period: &'static str,
         money: MoneyUsage,
         rolling: Option<i64>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), NotifyError> {
         let settings = &self.stored.settings;
         let Some(limit) = money.limit.filter(|limit| *limit > NanoUsd::ZERO) else { return Ok(()) };
         // With a threshold of 0, any spending is an alert, and none is not.
@@ -138,7 +139,7 @@ impl Check<'_> {
             return Ok(());
         }
         let Some(address) = settings.cost_alert_webhook.clone() else { return Ok(()) };
-        let data = Data {
+        let data = CostData {
             target_type: target.kind,
             target_id: target.id,
             target_name: target.name,
@@ -151,10 +152,10 @@ impl Check<'_> {
             "{} {}: {} of {} USD ({period}) are used",
             target.kind, target.name, money.current, limit
         );
-        let level = if money.current >= limit { Level::Error } else { Level::Warning };
-        let body = message::text(Kind::CostAlert, &title, level, self.now, &data);
+        let level = if money.current >= limit { Urgency::Error } else { Urgency::Warning };
+        let body = message::text(MessageKind::CostAlert, &title, level, self.now, &data);
         let secret = self.notifier.secret(self.stored)?;
-        self.outbox.post(Parcel { kind: Kind::CostAlert, address, body, secret });
+        self.outbox.post(Parcel { kind: MessageKind::CostAlert, address, body, secret });
         Ok(())
     }
 }

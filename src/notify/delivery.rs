@@ -12,9 +12,9 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
 
 use super::Notifier;
-use super::message::Kind;
+use super::message::MessageKind;
 use crate::domain::secret::Secret;
-use crate::http_client::{Message, WebhookError};
+use crate::http_client::{WebhookError, WebhookMessage};
 use crate::telemetry::{Delivery, Metrics};
 
 /// Messages that wait for a concurrent delivery.
@@ -24,7 +24,7 @@ const AT_ONCE: usize = 64;
 
 /// A message to be delivered.
 pub(super) struct Parcel {
-    pub kind: Kind,
+    pub kind: MessageKind,
     pub address: String,
     pub body: String,
     pub secret: Option<Secret>,
@@ -89,7 +89,7 @@ async fn attempts(parcel: &Parcel, notifier: &Notifier) -> Result<(), WebhookErr
     let id = uuid::Uuid::new_v4().to_string();
     let mut waits = notifier.backoff.iter();
     loop {
-        let message = Message {
+        let message = WebhookMessage {
             body: &parcel.body,
             id: &id,
             at: notifier.node.clock.now(),

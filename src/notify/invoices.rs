@@ -5,8 +5,8 @@
 use serde::Serialize;
 
 use super::delivery::{Outbox, Parcel};
-use super::message::{self, Kind, Level, Usd};
-use super::{Fault, Notifier};
+use super::message::{self, MessageKind, Urgency, Usd};
+use super::{Notifier, NotifyError};
 use crate::domain::clock::Timestamp;
 use crate::domain::invoice::DAY_MS;
 use crate::jobs::reconcile::{Days, ReconcileError, SETTLED_MS, of_source};
@@ -22,7 +22,7 @@ const KNOWN_MS: i64 = 40 * DAY_MS;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Data<'a> {
+struct InvoiceData<'a> {
     provider_id: i64,
     provider_name: &'a str,
     /// The day in UTC, `YYYY-MM-DD`; `null`: the invoice could not be read.
@@ -35,7 +35,7 @@ struct Data<'a> {
     error: Option<String>,
 }
 
-pub(super) async fn if_due(notifier: &Notifier, outbox: &Outbox) -> Result<(), Fault> {
+pub(super) async fn if_due(notifier: &Notifier, outbox: &Outbox) -> Result<(), NotifyError> {
     let mut sources = notifier.node.store.invoice_sources().await?;
     sources.retain(|stored| stored.source.is_daily);
     if sources.is_empty() {
@@ -82,7 +82,7 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    async fn difference(&self, total: DayTotal) -> Result<(), Fault> {
+    async fn difference(&self, total: DayTotal) -> Result<(), NotifyError> {
         let source = &self.stored.source;
         if total.money.0.saturating_abs() <= source.alert_above.0 {
             return Ok(());
@@ -96,7 +96,7 @@ impl Check<'_> {
             total.money,
             total.cause.map_or("no single cause", Cause::text)
         );
-        let data = Data {
+        let data = InvoiceData {
             provider_id: source.provider_id.0,
             provider_name: &name,
             date: Some(date),
@@ -104,14 +104,14 @@ impl Check<'_> {
             cause,
             error: None,
         };
-        self.send(&notice, (&title, Level::Warning), &data).await
+        self.send(&notice, (&title, Urgency::Warning), &data).await
     }
 
-    async fn unread(&self, error: &ReconcileError, today: Timestamp) -> Result<(), Fault> {
+    async fn unread(&self, error: &ReconcileError, today: Timestamp) -> Result<(), NotifyError> {
         let source = &self.stored.source;
         let (name, error) = (self.name(), error.to_string());
         let title = format!("The invoice of {name} could not be read: {error}");
-        let data = Data {
+        let data = InvoiceData {
             provider_id: source.provider_id.0,
             provider_name: &name,
             date: None,
@@ -120,7 +120,7 @@ impl Check<'_> {
             error: Some(error),
         };
         let notice = format!("invoice:{}:unread:{}", source.provider_id, today.0);
-        self.send(&notice, (&title, Level::Error), &data).await
+        self.send(&notice, (&title, Urgency::Error), &data).await
     }
 
     fn name(&self) -> String {
@@ -133,9 +133,9 @@ impl Check<'_> {
     async fn send(
         &self,
         notice: &str,
-        (title, level): (&str, Level),
-        data: &Data<'_>,
-    ) -> Result<(), Fault> {
+        (title, level): (&str, Urgency),
+        data: &InvoiceData<'_>,
+    ) -> Result<(), NotifyError> {
         let ends = self.now.plus_ms(KNOWN_MS);
         if !self.notifier.node.store.claim_notice(notice, self.now, ends).await? {
             return Ok(());
@@ -145,7 +145,7 @@ impl Check<'_> {
         let settings = &stored.settings;
         let address = settings.cost_alert_webhook.clone().filter(|_| settings.cost_alert_enabled);
         let Some(address) = address else { return Ok(()) };
-        let kind = Kind::InvoiceDifference;
+        let kind = MessageKind::InvoiceDifference;
         let body = message::text(kind, title, level, self.now, data);
         let secret = self.notifier.secret(&stored)?;
         self.outbox.post(Parcel { kind, address, body, secret });

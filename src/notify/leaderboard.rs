@@ -7,8 +7,8 @@
 use serde::Serialize;
 
 use super::delivery::{Outbox, Parcel};
-use super::message::{self, Kind, Level, Usd};
-use super::{Fault, Notifier};
+use super::message::{self, MessageKind, Urgency, Usd};
+use super::{Notifier, NotifyError};
 use crate::domain::clock::Timestamp;
 use crate::domain::limits::{DailyReset, ResetMode, TimeOfDay};
 use crate::domain::money::NanoUsd;
@@ -19,17 +19,17 @@ const LATEST_MS: i64 = 3_600_000;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Data {
+struct LeaderboardData {
     /// The day that is reported, `YYYY-MM-DD`.
     date: String,
-    entries: Vec<Entry>,
+    entries: Vec<LeaderboardEntry>,
     total_requests: u64,
     total_cost: Usd,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry {
+struct LeaderboardEntry {
     rank: usize,
     /// `null`: the administrator's token.
     user_id: Option<i64>,
@@ -39,7 +39,7 @@ struct Entry {
     cost: Usd,
 }
 
-pub(super) async fn if_due(notifier: &Notifier, outbox: &Outbox) -> Result<(), Fault> {
+pub(super) async fn if_due(notifier: &Notifier, outbox: &Outbox) -> Result<(), NotifyError> {
     let Some(stored) = notifier.settings().await? else { return Ok(()) };
     let settings = &stored.settings;
     let address =
@@ -65,9 +65,9 @@ pub(super) async fn if_due(notifier: &Notifier, outbox: &Outbox) -> Result<(), F
     let data = report(notifier, (before, today), date, settings.daily_leaderboard_top_n).await?;
     let title =
         format!("{}: {} requests, {} USD", data.date, data.total_requests, data.total_cost.0);
-    let body = message::text(Kind::DailyLeaderboard, &title, Level::Info, now, &data);
+    let body = message::text(MessageKind::DailyLeaderboard, &title, Urgency::Info, now, &data);
     outbox.post(Parcel {
-        kind: Kind::DailyLeaderboard,
+        kind: MessageKind::DailyLeaderboard,
         address,
         body,
         secret: notifier.secret(&stored)?,
@@ -80,7 +80,7 @@ async fn report(
     day: (Timestamp, Timestamp),
     date: String,
     most: u32,
-) -> Result<Data, Fault> {
+) -> Result<LeaderboardData, NotifyError> {
     let sums = notifier.node.store.user_sums(day.0, day.1).await?;
     let snapshot = notifier.node.state.snapshot();
     let name = |sum: &UserSum| match sum.user_id {
@@ -89,7 +89,7 @@ async fn report(
             snapshot.user(id).map_or_else(|| format!("user {id}"), |user| user.name.clone())
         }
     };
-    let entry = |(rank, sum): (usize, &UserSum)| Entry {
+    let entry = |(rank, sum): (usize, &UserSum)| LeaderboardEntry {
         rank,
         user_id: sum.user_id.map(|id| id.0),
         user_name: name(sum),
@@ -97,7 +97,7 @@ async fn report(
         tokens: sum.tokens,
         cost: Usd(sum.cost),
     };
-    Ok(Data {
+    Ok(LeaderboardData {
         date,
         entries: (1..).zip(&sums).take(most as usize).map(entry).collect(),
         total_requests: sums.iter().map(|sum| sum.requests).sum(),

@@ -9,7 +9,7 @@ use crate::domain::money::NanoUsd;
 /// How urgent a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Level {
+pub(super) enum Urgency {
     Info,
     Warning,
     Error,
@@ -17,7 +17,7 @@ pub(super) enum Level {
 
 /// The kinds of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MessageKind {
     CircuitBreaker,
     ProviderFailing,
     ProviderRecovered,
@@ -28,7 +28,7 @@ pub(super) enum Kind {
     InvoiceDifference,
 }
 
-impl Kind {
+impl MessageKind {
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::CircuitBreaker => "circuit_breaker",
@@ -57,21 +57,21 @@ impl Serialize for Usd {
 
 /// The text of a message.
 pub(super) fn text<T: Serialize>(
-    kind: Kind,
+    kind: MessageKind,
     title: &str,
-    level: Level,
+    level: Urgency,
     at: Timestamp,
     data: &T,
 ) -> String {
     #[derive(Serialize)]
-    struct Whole<'a, T> {
+    struct WholeMessage<'a, T> {
         event: &'static str,
         title: &'a str,
-        level: Level,
+        level: Urgency,
         timestamp: String,
         data: &'a T,
     }
-    let whole = Whole { event: kind.as_str(), title, level, timestamp: at.to_iso(), data };
+    let whole = WholeMessage { event: kind.as_str(), title, level, timestamp: at.to_iso(), data };
     // The program's own types always serialise.
     serde_json::to_string(&whole).unwrap_or_default()
 }

@@ -22,7 +22,7 @@ use std::time::Duration;
 use chrono_tz::Tz;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::crypto::vault::Place;
+use crate::crypto::vault::SealedFor;
 use crate::domain::clock::Timestamp;
 use crate::domain::secret::Secret;
 use crate::http_client::Webhooks;
@@ -57,7 +57,7 @@ pub fn usual_backoff() -> Vec<Duration> {
 
 /// An error that prevented a notification.
 #[derive(Debug, thiserror::Error)]
-enum Fault {
+enum NotifyError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("the signing key {0}")]
@@ -122,26 +122,26 @@ impl Notifier {
         }
     }
 
-    fn heed(&self, done: Result<(), Fault>) {
+    fn heed(&self, done: Result<(), NotifyError>) {
         if let Err(error) = done {
             tracing::warn!(%error, "a notification could not be made");
         }
     }
 
     /// The present.
-    async fn now(&self) -> Result<Timestamp, Fault> {
+    async fn now(&self) -> Result<Timestamp, NotifyError> {
         let own = self.node.clock.now();
         Ok(if self.by_server { self.node.store.shared_time(own).await? } else { own })
     }
 
     /// The settings, if notifications are enabled.
-    async fn settings(&self) -> Result<Option<StoredNotifications>, Fault> {
+    async fn settings(&self) -> Result<Option<StoredNotifications>, NotifyError> {
         let stored = self.node.store.notifications().await?;
         Ok(stored.settings.enabled.then_some(stored))
     }
 
-    fn secret(&self, stored: &StoredNotifications) -> Result<Option<Secret>, Fault> {
-        let open = |cipher: &String| self.node.state.vault().open(Place::WebhookSecret, cipher);
+    fn secret(&self, stored: &StoredNotifications) -> Result<Option<Secret>, NotifyError> {
+        let open = |cipher: &String| self.node.state.vault().open(SealedFor::WebhookSecret, cipher);
         Ok(stored.secret_cipher.as_ref().map(open).transpose()?)
     }
 }

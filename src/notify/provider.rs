@@ -6,15 +6,15 @@
 use serde::Serialize;
 
 use super::delivery::{Outbox, Parcel};
-use super::message::{self, Kind, Level};
-use super::{Fault, Notifier};
+use super::message::{self, MessageKind, Urgency};
+use super::{Notifier, NotifyError};
 use crate::state::{ProviderChange, ProviderNews};
 
 const QUIET_MS: i64 = 5 * 60_000;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Data<'a> {
+struct ProviderData<'a> {
     provider_id: i64,
     provider_name: &'a str,
     /// Failed attempts in a row; 0 if it works again.
@@ -30,7 +30,7 @@ pub(super) async fn changed(
     notifier: &Notifier,
     outbox: &Outbox,
     change: &ProviderChange,
-) -> Result<(), Fault> {
+) -> Result<(), NotifyError> {
     let Some(stored) = notifier.settings().await? else { return Ok(()) };
     let settings = &stored.settings;
     let Some(address) =
@@ -41,21 +41,21 @@ pub(super) async fn changed(
     let name = &change.provider_name;
     let (kind, level, title) = match change.news {
         ProviderNews::Recovered => {
-            (Kind::ProviderRecovered, Level::Info, format!("Provider {name} works again"))
+            (MessageKind::ProviderRecovered, Urgency::Info, format!("Provider {name} works again"))
         }
         ProviderNews::Failing { in_a_row } => {
             let title = format!("Provider {name} is failing: {in_a_row} attempts in a row");
-            (Kind::ProviderFailing, Level::Warning, title)
+            (MessageKind::ProviderFailing, Urgency::Warning, title)
         }
         ProviderNews::SwitchedOff { failed_probes } => {
             let title =
                 format!("Provider {name} was disabled: {failed_probes} probes in a row failed");
-            (Kind::ProviderSwitchedOff, Level::Error, title)
+            (MessageKind::ProviderSwitchedOff, Urgency::Error, title)
         }
     };
     let now = notifier.now().await?;
     let notice = format!("{}:{}", kind.as_str(), change.provider_id);
-    let claimed = kind == Kind::ProviderSwitchedOff
+    let claimed = kind == MessageKind::ProviderSwitchedOff
         || notifier.node.store.claim_notice(&notice, now, now.plus_ms(QUIET_MS)).await?;
     if !claimed {
         return Ok(());
@@ -65,7 +65,7 @@ pub(super) async fn changed(
         ProviderNews::Failing { in_a_row } => (Some(in_a_row), None),
         ProviderNews::SwitchedOff { failed_probes } => (None, Some(failed_probes)),
     };
-    let data = Data {
+    let data = ProviderData {
         provider_id: change.provider_id.0,
         provider_name: name,
         failures_in_a_row,

@@ -4,20 +4,20 @@
 use serde::Serialize;
 
 use super::delivery::{Outbox, Parcel};
-use super::message::{self, Kind, Level};
-use super::{Fault, Notifier};
+use super::message::{self, MessageKind, Urgency};
+use super::{Notifier, NotifyError};
 use crate::policy::window::DAY_MS;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Data<'a> {
+struct UnpricedData<'a> {
     model: &'a str,
     /// Requests of this node since the first one.
     served: u64,
     refused: u64,
 }
 
-pub(super) async fn if_any(notifier: &Notifier, outbox: &Outbox) -> Result<(), Fault> {
+pub(super) async fn if_any(notifier: &Notifier, outbox: &Outbox) -> Result<(), NotifyError> {
     let models = notifier.node.unpriced_models.still(&notifier.node.state.snapshot());
     if models.is_empty() {
         return Ok(());
@@ -33,10 +33,10 @@ pub(super) async fn if_any(notifier: &Notifier, outbox: &Outbox) -> Result<(), F
         if !notifier.node.store.claim_notice(&name, now, now.plus_ms(DAY_MS)).await? {
             continue;
         }
-        let data = Data { model: &one.model, served: one.served, refused: one.refused };
+        let data = UnpricedData { model: &one.model, served: one.served, refused: one.refused };
         let title = format!("There is no price for the model {}, which was asked for", one.model);
-        let (kind, address) = (Kind::ModelUnpriced, address.clone());
-        let body = message::text(kind, &title, Level::Warning, now, &data);
+        let (kind, address) = (MessageKind::ModelUnpriced, address.clone());
+        let body = message::text(kind, &title, Urgency::Warning, now, &data);
         outbox.post(Parcel { kind, address, body, secret: notifier.secret(&stored)? });
     }
     Ok(())

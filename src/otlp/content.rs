@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::domain::format::WireFormat;
 use crate::formats::conversation::{
-    Block, Event, Finish, Media, Part, ReplyPart, Request, Role, Source, Tool, ToolKind, Turn,
+    Block, Event, Finish, Media, MediaSource, Part, ReplyPart, Request, Role, Tool, ToolKind, Turn,
 };
 use crate::formats::convert;
 
@@ -170,10 +170,10 @@ fn call_part(id: &str, name: &str, arguments: &str) -> Value {
 fn media_part(media: &Media<'_>) -> Value {
     let modality = media.media_type().split('/').next().unwrap_or_default();
     match &media.source {
-        Source::Base64 { .. } => {
+        MediaSource::Base64 { .. } => {
             json!({"type": "blob", "mime_type": media.media_type(), "modality": modality})
         }
-        Source::Url { url, .. } => json!({"type": "uri", "uri": url, "modality": modality}),
+        MediaSource::Url { url, .. } => json!({"type": "uri", "uri": url, "modality": modality}),
     }
 }
 

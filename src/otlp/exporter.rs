@@ -17,11 +17,11 @@ use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::logs::Line;
+use super::logs::LogLine;
 use super::meter::Meter;
 use super::metrics::MetricSource;
 use super::tracer::{Finished, Tracer};
-use super::transport::{Batch, CollectorError, SendError, Transport};
+use super::transport::{CollectorError, SendError, SignalBatch, Transport};
 use super::{logs, proto, spans};
 use crate::config::Otlp;
 use crate::domain::clock::Clock;
@@ -45,7 +45,7 @@ pub struct Exporters {
     metrics: Arc<Metrics>,
     clock: Arc<dyn Clock>,
     spans: Option<mpsc::Receiver<Box<Finished>>>,
-    lines: Option<mpsc::Receiver<Line>>,
+    lines: Option<mpsc::Receiver<LogLine>>,
     meter: Option<Arc<Meter>>,
 }
 
@@ -153,7 +153,7 @@ impl Sending {
     async fn queue<T>(
         &self,
         mut queue: mpsc::Receiver<T>,
-        pack: impl Fn(&Self, Vec<T>) -> (Batch, u64),
+        pack: impl Fn(&Self, Vec<T>) -> (SignalBatch, u64),
     ) {
         let mut failing = false;
         loop {
@@ -209,7 +209,7 @@ impl Sending {
             let resource = Some(self.resource.clone());
             let resource_metrics =
                 vec![ResourceMetrics { resource, scope_metrics, ..ResourceMetrics::default() }];
-            let batch = Batch::Metrics(ExportMetricsServiceRequest { resource_metrics });
+            let batch = SignalBatch::Metrics(ExportMetricsServiceRequest { resource_metrics });
             if !is_last {
                 self.deliver(&batch, points, &mut failing).await;
                 continue;
@@ -219,7 +219,7 @@ impl Sending {
         }
     }
 
-    fn spans(&self, requests: impl IntoIterator<Item = Box<Finished>>) -> (Batch, u64) {
+    fn spans(&self, requests: impl IntoIterator<Item = Box<Finished>>) -> (SignalBatch, u64) {
         let spans: Vec<Span> =
             requests.into_iter().flat_map(|request| spans::of(&request)).collect();
         let items = spans.len() as u64;
@@ -228,22 +228,22 @@ impl Sending {
         let resource = Some(self.resource.clone());
         let resource_spans =
             vec![ResourceSpans { resource, scope_spans, ..ResourceSpans::default() }];
-        (Batch::Traces(ExportTraceServiceRequest { resource_spans }), items)
+        (SignalBatch::Traces(ExportTraceServiceRequest { resource_spans }), items)
     }
 
-    fn lines(&self, lines: Vec<Line>) -> (Batch, u64) {
-        let log_records: Vec<_> = lines.into_iter().map(Line::into_record).collect();
+    fn lines(&self, lines: Vec<LogLine>) -> (SignalBatch, u64) {
+        let log_records: Vec<_> = lines.into_iter().map(LogLine::into_record).collect();
         let items = log_records.len() as u64;
         let scope_logs =
             vec![ScopeLogs { scope: Some(proto::scope()), log_records, ..ScopeLogs::default() }];
         let resource = Some(self.resource.clone());
         let resource_logs = vec![ResourceLogs { resource, scope_logs, ..ResourceLogs::default() }];
-        (Batch::Logs(ExportLogsServiceRequest { resource_logs }), items)
+        (SignalBatch::Logs(ExportLogsServiceRequest { resource_logs }), items)
     }
 
     /// Sends a batch until it is accepted, or cannot be. The first failure and the next success are
     /// logged.
-    async fn deliver(&self, batch: &Batch, items: u64, failing: &mut bool) {
+    async fn deliver(&self, batch: &SignalBatch, items: u64, failing: &mut bool) {
         let (signal, otlp) = (batch.signal(), &self.metrics.otlp);
         let mut wait = BACKOFF;
         for attempt in 1..=TRIES {

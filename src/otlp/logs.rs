@@ -17,7 +17,7 @@ const OWN_CLIENTS: [&str; 7] = ["h2", "hyper", "hyper_util", "reqwest", "rustls"
 
 /// A line that waits.
 #[derive(Debug)]
-pub(super) enum Line {
+pub(super) enum LogLine {
     /// A line of the log, ready.
     Event(Box<LogRecord>),
     /// The JSON of an access line.
@@ -36,14 +36,14 @@ pub(super) fn queue(
     settings: &Otlp,
     metrics: &Arc<Metrics>,
     clock: &Arc<dyn Clock>,
-) -> mpsc::Receiver<Line> {
+) -> mpsc::Receiver<LogLine> {
     let (sender, receiver) = mpsc::channel(settings.queue);
     let with_error = settings.content;
     let (metrics, clock) = (Arc::clone(metrics), Arc::clone(clock));
     forward_log(Box::new(move |forwarded| {
         let at = nanos(clock.now());
         let line = match forwarded {
-            Forwarded::Access(json) => Line::Access { at, json: json.to_vec(), with_error },
+            Forwarded::Access(json) => LogLine::Access { at, json: json.to_vec(), with_error },
             Forwarded::Event { target, .. } if is_own_client(target) => return,
             Forwarded::Event { level, target, message, fields } => {
                 let mut attributes = Attributes::default();
@@ -52,7 +52,7 @@ pub(super) fn queue(
                     attributes.text(name, value);
                 }
                 let (severity, text) = severity(level);
-                Line::Event(Box::new(record(at, severity, text, message, attributes)))
+                LogLine::Event(Box::new(record(at, severity, text, message, attributes)))
             }
         };
         if sender.try_send(line).is_err() {
@@ -66,7 +66,7 @@ fn is_own_client(target: &str) -> bool {
     OWN_CLIENTS.contains(&target.split("::").next().unwrap_or(target))
 }
 
-impl Line {
+impl LogLine {
     /// As a log record.
     pub(super) fn into_record(self) -> LogRecord {
         match self {

@@ -34,7 +34,7 @@ const TOKENS: &[f64] = &[
 /// Attributes of all of them.
 const LABELS: [&str; 3] = ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model"];
 
-/// Names that are no name of Prometheus, where dots are underscores: there, and in OTLP.
+/// Names that are not a name of Prometheus, where dots are underscores: there, and in OTLP.
 const NAMES: [(&str, &str); 14] = [
     ("gen_ai_client_operation_duration", "gen_ai.client.operation.duration"),
     ("gen_ai_client_operation_time_to_first_chunk", "gen_ai.client.operation.time_to_first_chunk"),

@@ -91,8 +91,8 @@ pub enum RelayError {
     /// Neither protobuf nor JSON.
     #[error("send application/x-protobuf or application/json")]
     UnknownType,
-    /// The body is no request of the signal.
-    #[error("the body is no OTLP request: {0}")]
+    /// The body is not a request of the signal.
+    #[error("the body is not an OTLP request: {0}")]
     Malformed(String),
     /// The body would be too large with the sender in every resource.
     #[error("with the sender in each resource, the body is larger than {most} bytes")]

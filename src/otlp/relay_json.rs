@@ -21,23 +21,23 @@ use super::relay::{ATTRIBUTES, Outgoing, RelayError, Sender, Signal};
 const MOST_MEMBERS: usize = 64;
 
 /// The names of one signal's lists; protobuf's names are read as well.
-struct Names {
+struct ListNames {
     parts: [&'static str; 2],
     scopes: [&'static str; 2],
     records: [&'static str; 2],
 }
 
-const METRICS: Names = Names {
+const METRICS: ListNames = ListNames {
     parts: ["resourceMetrics", "resource_metrics"],
     scopes: ["scopeMetrics", "scope_metrics"],
     records: ["metrics", "metrics"],
 };
-const LOGS: Names = Names {
+const LOGS: ListNames = ListNames {
     parts: ["resourceLogs", "resource_logs"],
     scopes: ["scopeLogs", "scope_logs"],
     records: ["logRecords", "log_records"],
 };
-const TRACES: Names = Names {
+const TRACES: ListNames = ListNames {
     parts: ["resourceSpans", "resource_spans"],
     scopes: ["scopeSpans", "scope_spans"],
     records: ["spans", "spans"],
@@ -57,7 +57,7 @@ pub(super) fn with_sender(
         Signal::Logs => &LOGS,
         Signal::Traces => &TRACES,
     };
-    let request: Members<'_> = serde_json::from_slice(body).map_err(malformed)?;
+    let request: JsonMembers<'_> = serde_json::from_slice(body).map_err(malformed)?;
     let own = sender.map(attributes_of).unwrap_or_default();
     let mut writing = Writing { out: &mut out, names, own: &own };
     writing.request(&request)?;
@@ -78,12 +78,12 @@ fn attributes_of(sender: &Sender) -> Vec<String> {
 
 struct Writing<'a> {
     out: &'a mut Outgoing,
-    names: &'a Names,
+    names: &'a ListNames,
     own: &'a [String],
 }
 
 impl Writing<'_> {
-    fn request(&mut self, request: &Members<'_>) -> Result<(), RelayError> {
+    fn request(&mut self, request: &JsonMembers<'_>) -> Result<(), RelayError> {
         let names = self.names;
         self.object(request, |this, name, value| {
             if !names.parts.contains(&name) || is_null(value) {
@@ -102,7 +102,7 @@ impl Writing<'_> {
     }
 
     /// Writes a part; the result says whether it has data.
-    fn part(&mut self, mut part: Members<'_>) -> Result<bool, RelayError> {
+    fn part(&mut self, mut part: JsonMembers<'_>) -> Result<bool, RelayError> {
         let (names, mut has_data) = (self.names, false);
         part.0.entry("resource".to_owned()).or_insert(RawValue::NULL);
         self.object(&part, |this, name, value| {
@@ -124,7 +124,7 @@ impl Writing<'_> {
     }
 
     fn resource(&mut self, resource: &RawValue) -> Result<(), RelayError> {
-        let mut resource = if is_null(resource) { Members::default() } else { read(resource)? };
+        let mut resource = if is_null(resource) { JsonMembers::default() } else { read(resource)? };
         resource.0.entry("attributes".to_owned()).or_insert(RawValue::NULL);
         self.object(&resource, |this, name, value| match name {
             "attributes" => this.attributes(value),
@@ -159,7 +159,7 @@ impl Writing<'_> {
 
     fn object(
         &mut self,
-        members: &Members<'_>,
+        members: &JsonMembers<'_>,
         mut value: impl FnMut(&mut Self, &str, &RawValue) -> Result<(), RelayError>,
     ) -> Result<(), RelayError> {
         let mut before = "{";
@@ -210,8 +210,8 @@ fn read<'a, T: Deserialize<'a>>(value: &'a RawValue) -> Result<T, RelayError> {
 }
 
 /// Whether a scope has a record that is not empty.
-fn has_records(scope: &RawValue, names: &Names) -> Result<bool, RelayError> {
-    let (scope, mut found): (Members<'_>, _) = (read(scope)?, false);
+fn has_records(scope: &RawValue, names: &ListNames) -> Result<bool, RelayError> {
+    let (scope, mut found): (JsonMembers<'_>, _) = (read(scope)?, false);
     for records in names.records.iter().filter_map(|name| scope.0.get(*name)) {
         if !is_null(records) {
             each(records, |record| {
@@ -226,9 +226,9 @@ fn has_records(scope: &RawValue, names: &Names) -> Result<bool, RelayError> {
 
 /// An object's members, each a part of the body. Of equal names the last one counts.
 #[derive(Default)]
-struct Members<'a>(BTreeMap<String, &'a RawValue>);
+struct JsonMembers<'a>(BTreeMap<String, &'a RawValue>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for JsonMembers<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(MembersVisitor)
     }
@@ -237,13 +237,13 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
 struct MembersVisitor;
 
 impl<'de> Visitor<'de> for MembersVisitor {
-    type Value = Members<'de>;
+    type Value = JsonMembers<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Members<'de>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<JsonMembers<'de>, A::Error> {
         let mut found = BTreeMap::new();
         while let Some((name, value)) = members.next_entry::<String, &'de RawValue>()? {
             found.insert(name, value);
@@ -251,7 +251,7 @@ impl<'de> Visitor<'de> for MembersVisitor {
                 return Err(A::Error::custom("an object has too many members"));
             }
         }
-        Ok(Members(found))
+        Ok(JsonMembers(found))
     }
 }
 
@@ -324,7 +324,8 @@ impl<'de> Visitor<'de> for KeyVisitor {
         while let Some(name) = members.next_key::<String>()? {
             if name == "key" {
                 let key = members.next_value::<&RawValue>()?;
-                // What is no text is no name. Half of a surrogate pair is in no name of the relay.
+                // What is not text is not a name. Half of a surrogate pair is in no name of the
+                // relay.
                 let key = serde_json::from_str::<String>(key.get());
                 is_of_relay |= key.is_ok_and(|key| ATTRIBUTES.contains(&key.as_str()));
             } else {

@@ -27,7 +27,7 @@ pub(super) fn with_sender(
     mut out: Outgoing,
 ) -> Result<Outgoing, RelayError> {
     let own = sender.map(attributes_of).unwrap_or_default();
-    for field in Fields(body) {
+    for field in ProtoFields(body) {
         let field = field?;
         match field.value.filter(|_| field.number == 1) {
             None => out.push(field.raw)?,
@@ -57,7 +57,7 @@ fn attributes_of(sender: &Sender) -> Vec<u8> {
 fn part(body: &[u8], own: &[u8]) -> Result<Option<Vec<u8>>, RelayError> {
     // Of several resources a reader makes one: their fields in a row.
     let (mut resource, mut rest, mut has_data) = (Vec::new(), Vec::new(), false);
-    for field in Fields(body) {
+    for field in ProtoFields(body) {
         let field = field?;
         match (field.number, field.value) {
             (1, Some(value)) => foreign(value, &mut resource)?,
@@ -79,10 +79,10 @@ fn part(body: &[u8], own: &[u8]) -> Result<Option<Vec<u8>>, RelayError> {
 
 /// Adds a resource's fields without the attributes that the relay sets.
 fn foreign(resource: &[u8], to: &mut Vec<u8>) -> Result<(), RelayError> {
-    for field in Fields(resource) {
+    for field in ProtoFields(resource) {
         let field = field?;
         let is_of_relay = match field.value.filter(|_| field.number == 1) {
-            Some(attribute) => Fields(attribute).try_fold(false, |found, field| {
+            Some(attribute) => ProtoFields(attribute).try_fold(false, |found, field| {
                 let field = field?;
                 let names = |name: &str| field.value == Some(name.as_bytes());
                 Ok::<_, RelayError>(found || field.number == 1 && ATTRIBUTES.into_iter().any(names))
@@ -98,7 +98,7 @@ fn foreign(resource: &[u8], to: &mut Vec<u8>) -> Result<(), RelayError> {
 
 /// Whether a scope has a record that is not empty.
 fn has_records(scope: &[u8]) -> Result<bool, RelayError> {
-    Fields(scope).try_fold(false, |found, field| {
+    ProtoFields(scope).try_fold(false, |found, field| {
         let field = field?;
         Ok(found || field.number == 2 && field.value.is_some_and(|record| !record.is_empty()))
     })
@@ -114,9 +114,9 @@ fn message(number: u8, body: &[u8]) -> Vec<u8> {
 }
 
 /// The fields of a message, one after the other.
-struct Fields<'a>(&'a [u8]);
+struct ProtoFields<'a>(&'a [u8]);
 
-impl<'a> Iterator for Fields<'a> {
+impl<'a> Iterator for ProtoFields<'a> {
     type Item = Result<Field<'a>, RelayError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -131,12 +131,12 @@ impl<'a> Iterator for Fields<'a> {
         let read = all.len().saturating_sub(self.0.len());
         Some(match (field, all.get(..read)) {
             (Some((number, value)), Some(raw)) => Ok(Field { number, raw, value }),
-            _ => Err(RelayError::Malformed("it is no protobuf message".to_owned())),
+            _ => Err(RelayError::Malformed("it is not a protobuf message".to_owned())),
         })
     }
 }
 
-impl<'a> Fields<'a> {
+impl<'a> ProtoFields<'a> {
     fn field(&mut self) -> Option<(u64, Option<&'a [u8]>)> {
         let key = self.varint()?;
         let number = key >> 3;

@@ -38,13 +38,13 @@ const PROTOBUF: HeaderValue = HeaderValue::from_static("application/x-protobuf")
 
 /// One batch of one signal.
 #[derive(Debug, Clone)]
-pub(super) enum Batch {
+pub(super) enum SignalBatch {
     Traces(ExportTraceServiceRequest),
     Metrics(ExportMetricsServiceRequest),
     Logs(ExportLogsServiceRequest),
 }
 
-impl Batch {
+impl SignalBatch {
     /// The signal's name, as in the path of OTLP over HTTP.
     pub(super) const fn signal(&self) -> &'static str {
         match self {
@@ -172,7 +172,7 @@ impl Transport {
     ///
     /// # Errors
     /// When the collector has not accepted it.
-    pub(super) async fn send(&self, batch: &Batch) -> Result<u64, SendError> {
+    pub(super) async fn send(&self, batch: &SignalBatch) -> Result<u64, SendError> {
         match self {
             Self::Http { client, endpoint, headers, gzip } => {
                 let request = client
@@ -229,7 +229,7 @@ fn authorities(path: &Path) -> Result<Vec<u8>, CollectorError> {
 
 async fn over_http(
     request: reqwest::RequestBuilder,
-    batch: &Batch,
+    batch: &SignalBatch,
     gzip: bool,
 ) -> Result<u64, SendError> {
     let mut body = batch.encode();
@@ -271,7 +271,7 @@ fn compressed(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
 async fn over_grpc(
     channel: Channel,
     metadata: &MetadataMap,
-    batch: &Batch,
+    batch: &SignalBatch,
     gzip: bool,
 ) -> Result<u64, SendError> {
     macro_rules! export {
@@ -285,9 +285,9 @@ async fn over_grpc(
         }};
     }
     let rejected = match batch {
-        Batch::Traces(batch) => rejected_spans(export!(TraceServiceClient, batch)),
-        Batch::Metrics(batch) => rejected_points(export!(MetricsServiceClient, batch)),
-        Batch::Logs(batch) => rejected_lines(export!(LogsServiceClient, batch)),
+        SignalBatch::Traces(batch) => rejected_spans(export!(TraceServiceClient, batch)),
+        SignalBatch::Metrics(batch) => rejected_points(export!(MetricsServiceClient, batch)),
+        SignalBatch::Logs(batch) => rejected_lines(export!(LogsServiceClient, batch)),
     };
     Ok(count(rejected))
 }

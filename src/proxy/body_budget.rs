@@ -1,5 +1,5 @@
-//! The body budget: a bound on the bytes of request bodies, and of replies that are converted in one
-//! piece, that the process holds at once.
+//! The body budget: a bound on the bytes of request bodies, and of replies that are converted in
+//! one piece, that the process holds at once.
 //!
 //! A body reserves its declared length before it is read, or grows its reservation as it is read,
 //! and releases it when it is dropped. Nothing waits: a body that does not fit is refused with 503,

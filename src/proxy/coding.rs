@@ -282,7 +282,7 @@ mod tests {
                 Err(CodingError::TooLarge),
                 "{coding:?}"
             );
-            let noise = Bytes::from_static(b"this is no compressed body at all");
+            let noise = Bytes::from_static(b"this is not a compressed body at all");
             assert_eq!(
                 decode_whole(coding, vec![noise], 1000),
                 Err(CodingError::Damaged),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use chrono_tz::Tz;
 
 use super::gateway::Gateway;
-use super::record::{Asked, Ending, OpenRecord};
+use super::record::{AskedProvider, Ending, OpenRecord};
 use super::transcript::Transcript;
 use crate::config::Live;
 use crate::domain::clock::Timestamp;
@@ -163,7 +163,7 @@ impl RequestContext {
     }
 
     /// An attempt at a provider begins.
-    pub fn asks(&mut self, asked: Asked) {
+    pub fn asks(&mut self, asked: AskedProvider) {
         self.trace_attempt(&asked.provider, &asked.model);
         if let Some(record) = &mut self.record {
             record.attempts += 1;

@@ -1,8 +1,8 @@
 //! One request and its reply (`CTX` in Pingora's terms), and how it ends.
 //!
-//! The record is opened once the caller is known and closed exactly once, here. Dropping an exchange
-//! with an open record closes the record: a panic in a filter, or a task that the runtime cancels at
-//! shutdown, loses neither the record nor the request's concurrency permit.
+//! The record is opened once the caller is known and closed exactly once, here. Dropping an
+//! exchange with an open record closes the record: a panic in a filter, or a task that the runtime
+//! cancels at shutdown, loses neither the record nor the request's concurrency permit.
 //!
 //! See docs/decisions/10-boxed-values.md.
 
@@ -16,9 +16,9 @@ use super::context::RequestContext;
 use super::gateway::Gateway;
 use super::record::Ending;
 use super::upstream::attempt::Attempt;
+use super::upstream::forwarded_reply::ForwardedReply;
 use super::upstream::forwarding::Forwarding;
 use super::upstream::incoming::Incoming;
-use super::upstream::relay::Relay;
 use super::upstream::running::Running;
 use super::upstream::{next_peer, verdict};
 use crate::domain::record::RequestOutcome;
@@ -50,7 +50,8 @@ impl Exchange {
         self.forwarding.as_deref()
     }
 
-    /// The request with its attempt, for the hooks of one: Pingora's signatures have only this type.
+    /// The request with its attempt, for the hooks of one: Pingora's signatures have only this
+    /// type.
     ///
     /// # Errors
     /// When there is no attempt: Pingora or the driver called the hooks in another order.
@@ -86,9 +87,9 @@ impl Exchange {
         error
     }
 
-    /// The relayed reply, once its head is about to be written.
+    /// The forwarded reply, once its head is about to be written.
     #[must_use]
-    pub fn released_relay(&self) -> Option<&Relay> {
+    pub fn released_reply(&self) -> Option<&ForwardedReply> {
         self.attempt.as_ref()?.incoming.released()
     }
 
@@ -99,15 +100,15 @@ impl Exchange {
     }
 
     /// The reply of the current attempt, to end it.
-    pub fn relay(&mut self) -> Option<&mut Relay> {
+    pub fn forwarded_reply(&mut self) -> Option<&mut ForwardedReply> {
         match &mut self.attempt.as_mut()?.incoming {
-            Incoming::Reply(relay) => Some(relay),
+            Incoming::Reply(forwarded) => Some(forwarded),
             Incoming::Awaited | Incoming::Error(_) => None,
         }
     }
 
-    /// The reply is relayed from now on: no further attempt is possible. `whole`: the length of the
-    /// body, if all of it has arrived.
+    /// The reply is forwarded from now on: no further attempt is possible. `whole`: the length of
+    /// the body, if all of it has arrived.
     pub fn release(&mut self, whole: Option<usize>) {
         let request = &mut self.request;
         let first_byte = request.started.elapsed();
@@ -120,9 +121,9 @@ impl Exchange {
         if let Some(forwarding) = &mut self.forwarding {
             forwarding.release_body();
         }
-        if let Some(Incoming::Reply(relay)) = self.attempt.as_mut().map(|a| &mut a.incoming) {
-            relay.release(&request.gateway.node.metrics.streams_live, whole);
-            let (outcome, status) = (RequestOutcome::Completed, relay.status);
+        if let Some(Incoming::Reply(forwarded)) = self.attempt.as_mut().map(|a| &mut a.incoming) {
+            forwarded.release(&request.gateway.node.metrics.streams_live, whole);
+            let (outcome, status) = (RequestOutcome::Completed, forwarded.status);
             request.ending = Ending { outcome, status, error: None };
         }
     }
@@ -133,9 +134,9 @@ impl Exchange {
         let Some(record) = &mut request.record else { return };
         let is_reply = request.ending.outcome == RequestOutcome::Completed;
         if let Some(attempt) = self.attempt.as_mut().filter(|_| is_reply)
-            && let Some(relay) = attempt.incoming.released()
+            && let Some(forwarded) = attempt.incoming.released()
         {
-            record.note_bill(relay.bill(record.estimated_input()));
+            record.note_bill(forwarded.bill(record.estimated_input()));
             attempt.ticket.succeeded(request.gateway.node.clock.now());
             request.gateway.node.metrics.attempt(&attempt.provider.name, "ok");
         }

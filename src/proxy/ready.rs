@@ -15,8 +15,9 @@ pub(in crate::proxy) async fn now<T>(work: impl Future<Output = T>) -> Option<T>
 }
 
 /// The future's result; `None` if it is not ready within this time. Pingora's time-out reads the
-/// clock when it is made, 240 instructions, so none is made for work that is ready. Work that is not
-/// is polled twice: for what usually waits, such as a provider's reply, use the time-out itself.
+/// clock when it is made, 240 instructions, so none is made for work that is ready. Work that is
+/// not is polled twice: for what usually waits, such as a provider's reply, use the time-out
+/// itself.
 pub(in crate::proxy) async fn within<T>(
     time: Duration,
     work: impl Future<Output = T>,

@@ -54,7 +54,7 @@ pub struct BodyFacts {
 }
 
 /// The provider that answered, or the last one that was tried.
-pub struct Asked {
+pub struct AskedProvider {
     pub provider: Arc<Provider>,
     pub model: Arc<str>,
     /// Start of the last attempt at this provider.
@@ -70,7 +70,7 @@ pub struct OpenRecord {
     pub permit: Option<Permit>,
     pub decisions: Vec<Decision>,
     pub attempts: u32,
-    pub asked: Option<Asked>,
+    pub asked: Option<AskedProvider>,
     pub bill: Option<Bill>,
     pub first_byte: Option<Duration>,
 }

@@ -21,7 +21,7 @@ use crate::formats::usage::Bill;
 use crate::limits::Permit;
 use crate::otlp::RequestTrace;
 use crate::policy::{bill, cost, price_name};
-use crate::state::{Event, Snapshot};
+use crate::state::{NodeEvent, Snapshot};
 use crate::telemetry;
 
 impl OpenRecord {
@@ -88,7 +88,7 @@ impl OpenRecord {
             telemetry::access_log(&record, span);
         }
         end_trace(ctx, trace, &record);
-        gateway.node.events.tell(|| Event::Request(Arc::new(record)));
+        gateway.node.events.tell(|| NodeEvent::Request(Arc::new(record)));
     }
 
     /// The end of the decision chain: the provider that answered, how, and how long that took.
@@ -210,13 +210,13 @@ fn charge<'s>(
         let total = |price: &Price| cost::total(&price.rates, &bill.usage, multiplier);
         return (own, own.map(|price| total(price).min(NanoUsd::MAX_OF_REQUEST)));
     }
-    let reply = bill::Reply { own, asked, find, multiplier };
+    let reply = bill::PricedReply { own, asked, find, multiplier };
     let cost = reply.charge(&bill.usage, &mut bill.parts);
     let fell_back = bill.parts.iter().find(|part| part.kind == PartKind::FallbackMessage);
     (fell_back.map_or(own, |part| reply.price(part)), cost)
 }
 
-/// Whether a session stays bound to its provider. What is no answer of that provider, and no
+/// Whether a session stays bound to its provider. What is not an answer of that provider, and no
 /// failure of one, changes nothing.
 fn note_session(ctx: &RequestContext, record: &Record) {
     let (Some(key), Some(session)) = (record.key_id, &record.session_id) else { return };
@@ -321,17 +321,17 @@ struct Priced {
 
 /// Key and user, as the record names them.
 #[derive(Default)]
-struct Names {
+struct CallerNames {
     key_id: Option<KeyId>,
     key_name: Option<Arc<str>>,
     user_id: Option<UserId>,
     user_name: Option<Arc<str>>,
 }
 
-fn names(caller: &Principal) -> Names {
+fn names(caller: &Principal) -> CallerNames {
     match caller {
-        Principal::Admin => Names::default(),
-        Principal::Key { key, user } => Names {
+        Principal::Admin => CallerNames::default(),
+        Principal::Key { key, user } => CallerNames {
             key_id: Some(key.id),
             key_name: Some(key.name.as_str().into()),
             user_id: Some(user.id),

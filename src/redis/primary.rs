@@ -1,9 +1,9 @@
 //! Connects to the server that accepts writes: at each connection it is looked for again.
 //!
-//! In a cluster, all names are in one slot ([`Server::names`]). So they are on one server, which the
-//! other nodes name (`MOVED`). It is asked for with a read, which works with any rights. Requests are
-//! not sent on to other servers: after a failover or while the slot moves, the connection is made
-//! again.
+//! In a cluster, all names are in one slot ([`Server::names`]). So they are on one server, which
+//! the other nodes name (`MOVED`). It is asked for with a read, which works with any rights.
+//! Requests are not sent on to other servers: after a failover or while the slot moves, the
+//! connection is made again.
 
 use std::io;
 use std::time::Duration;

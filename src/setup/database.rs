@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 
 use super::{seed, unfinished_restore};
-use crate::config::{Config, Target};
+use crate::config::{Config, DatabaseTarget};
 use crate::domain::clock::Clock;
 use crate::policy::builtin_rules::BUILTIN_RULES;
 use crate::state::builtin;
@@ -20,10 +20,10 @@ use crate::store::Store;
 pub(crate) async fn store(config: &Config) -> anyhow::Result<Store> {
     unfinished_restore::refuse(&config.data_dir)?;
     match &config.database.target {
-        Target::Sqlite { dir } => {
+        DatabaseTarget::Sqlite { dir } => {
             Store::open_sqlite(dir).await.context("opening the embedded database")
         }
-        Target::Postgres(url) => {
+        DatabaseTarget::Postgres(url) => {
             let opened = Store::open_postgres(url, config.database.max_connections).await;
             with_replica(config, opened.context("connecting to PostgreSQL")?)
         }
@@ -37,8 +37,8 @@ pub(crate) async fn store(config: &Config) -> anyhow::Result<Store> {
 pub(crate) fn exists(config: &Config) -> anyhow::Result<bool> {
     unfinished_restore::refuse(&config.data_dir)?;
     match &config.database.target {
-        Target::Postgres(_) => Ok(true),
-        Target::Sqlite { dir } => exists_in(dir),
+        DatabaseTarget::Postgres(_) => Ok(true),
+        DatabaseTarget::Sqlite { dir } => exists_in(dir),
     }
 }
 

@@ -76,7 +76,7 @@ pub(crate) fn not_writable(dir: &Path) -> Option<String> {
     let refused = if there.is_dir() {
         nix::unistd::access(there, AccessFlags::W_OK | AccessFlags::X_OK).err()?.desc()
     } else {
-        "it is no directory"
+        "it is not a directory"
     };
     Some(format!(
         "this user cannot write into {}: {refused}. Change its owner or data_dir \

@@ -47,7 +47,7 @@ pub(crate) fn generated_token(config: &Config) -> PathBuf {
 /// The token in `admin.token`; `None` if there is no such file.
 ///
 /// # Errors
-/// When the file cannot be read, or its content is no token: an operator may have written it.
+/// When the file cannot be read, or its content is not a token: an operator may have written it.
 pub(crate) fn kept_admin_token(config: &Config) -> anyhow::Result<Option<Secret>> {
     let path = generated_token(config);
     let text = match std::fs::read_to_string(&path) {

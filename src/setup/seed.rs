@@ -11,7 +11,7 @@ use crate::store::{Store, Tx};
 /// Loads the seed prices into an empty table. Returns how many were loaded.
 ///
 /// # Errors
-/// When the file cannot be read or is no JSON object, or the store fails. An invalid entry is
+/// When the file cannot be read or is not a JSON object, or the store fails. An invalid entry is
 /// logged and left out.
 pub(crate) async fn prices(
     config: &Config,

@@ -1,5 +1,5 @@
-//! What an interrupted `tollgate restore` leaves in a data directory, and what follows for the other
-//! programs that use it. `commands::backup` makes these directories.
+//! What an interrupted `tollgate restore` leaves in a data directory, and what follows for the
+//! other programs that use it. `commands::backup` makes these directories.
 
 use std::path::Path;
 

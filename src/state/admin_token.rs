@@ -42,7 +42,7 @@ pub enum TokenCheck {
     Right,
     /// Another text; counted as a failed attempt.
     Wrong,
-    /// An unknown API key by its shape, which is no attempt at the token.
+    /// An unknown API key by its shape, which is not an attempt at the token.
     UnknownKey,
     /// Not compared: the address has failed too often, and may try again after this many seconds.
     Throttled {

@@ -38,10 +38,10 @@ const MAX_PER_USER: usize = 16;
 
 /// The noted versions, and the newest ones derived from them. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct ClientVersions(Arc<Mutex<Inner>>);
+pub struct ClientVersions(Arc<Mutex<VersionsInner>>);
 
 #[derive(Debug, Default)]
-struct Inner {
+struct VersionsInner {
     seen: HashMap<(Client, Version, UserId), Noted>,
     /// What the notes of all nodes say, as of the last exchange.
     stored: HashMap<Client, Stored>,
@@ -93,7 +93,7 @@ pub struct ClientUser {
 }
 
 impl ClientUser {
-    /// The holder of the admin token: an administrator who is no user.
+    /// The holder of the admin token: an administrator who is not a user.
     pub const TOKEN: Self = Self { id: SeenClient::TOKEN, is_administrator: true };
 }
 
@@ -202,7 +202,7 @@ impl ClientVersions {
     }
 }
 
-impl Inner {
+impl VersionsInner {
     /// Finds the version that is required. A note of this node may be in the database too, so the
     /// two are never added up.
     fn weigh(&mut self, client: Client) {
@@ -288,7 +288,7 @@ mod tests {
         versions.note(administrator(10), version("1.2.0"), NOW);
         assert_eq!(required().as_deref(), Some("1.1.0"), "an administrator is ahead of them");
         versions.note(ClientUser::TOKEN, version("1.3.0"), NOW);
-        assert_eq!(required().as_deref(), Some("1.1.0"), "the token is no user");
+        assert_eq!(required().as_deref(), Some("1.1.0"), "the token is not a user");
         for id in 5..=7 {
             versions.note(user(id), version("2.0.0"), NOW);
         }

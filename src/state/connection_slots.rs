@@ -60,11 +60,11 @@ pub struct Listener {
 /// The slots of one listener.
 pub struct ConnectionSlots {
     listener: Listener,
-    held: Mutex<Held>,
+    held: Mutex<HeldSlots>,
 }
 
 #[derive(Default)]
-struct Held {
+struct HeldSlots {
     total: usize,
     by_address: HashMap<IpAddr, usize>,
     /// When refusals were last logged, in total and by address.
@@ -113,7 +113,13 @@ impl ConnectionSlots {
         Ok(ConnectionSlot { slots: Arc::clone(self), address: counted })
     }
 
-    fn refused(&self, held: &mut Held, full: Full, most: usize, address: Option<IpAddr>) -> Full {
+    fn refused(
+        &self,
+        held: &mut HeldSlots,
+        full: Full,
+        most: usize,
+        address: Option<IpAddr>,
+    ) -> Full {
         let (counter, logged, setting) = match full {
             Full::Total => (&self.listener.refused_total, &mut held.logged[0], "max_connections"),
             Full::Address => {

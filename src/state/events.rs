@@ -19,7 +19,7 @@ const CAPACITY: usize = 1024;
 
 /// An event on this node.
 #[derive(Debug, Clone)]
-pub enum Event {
+pub enum NodeEvent {
     /// An authenticated request ended; its record is in the journal.
     Request(Arc<Record>),
     /// The circuit of a provider opened, closed or was reset.
@@ -85,7 +85,7 @@ pub struct ProviderChange {
 /// Sends and receives events. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Events {
-    all: broadcast::Sender<Event>,
+    all: broadcast::Sender<NodeEvent>,
     circuits: broadcast::Sender<CircuitChange>,
     providers: broadcast::Sender<ProviderChange>,
 }
@@ -102,7 +102,7 @@ impl Default for Events {
 
 impl Events {
     /// Sends an event to its receivers. The event is only created if there is one.
-    pub fn tell(&self, event: impl FnOnce() -> Event) {
+    pub fn tell(&self, event: impl FnOnce() -> NodeEvent) {
         if self.all.receiver_count() > 0 {
             // Fails only if the last receiver was dropped meanwhile.
             let _ = self.all.send(event());
@@ -112,7 +112,7 @@ impl Events {
     /// Sends a change of a circuit to the receivers of all events and of circuits. Returns whether
     /// the latter exist.
     pub fn circuit(&self, change: CircuitChange) -> bool {
-        self.tell(|| Event::Circuit(change.clone()));
+        self.tell(|| NodeEvent::Circuit(change.clone()));
         self.circuits.send(change).is_ok()
     }
 
@@ -123,7 +123,7 @@ impl Events {
 
     /// All events from now on.
     #[must_use]
-    pub fn watch(&self) -> broadcast::Receiver<Event> {
+    pub fn watch(&self) -> broadcast::Receiver<NodeEvent> {
         self.all.subscribe()
     }
 
@@ -142,7 +142,7 @@ impl Events {
 
 #[cfg(test)]
 mod tests {
-    use super::{Event, Events};
+    use super::{Events, NodeEvent};
 
     #[test]
     fn nothing_is_made_for_the_notifier_alone() {
@@ -150,7 +150,7 @@ mod tests {
         let _circuits = events.watch_circuits();
         events.tell(|| unreachable!("no one watches requests"));
         let mut watching = events.watch();
-        events.tell(|| Event::Configuration { version: 7 });
-        assert!(matches!(watching.try_recv(), Ok(Event::Configuration { version: 7 })));
+        events.tell(|| NodeEvent::Configuration { version: 7 });
+        assert!(matches!(watching.try_recv(), Ok(NodeEvent::Configuration { version: 7 })));
     }
 }

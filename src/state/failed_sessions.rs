@@ -19,12 +19,12 @@ const MAX: usize = 4096;
 const COUNTS_MS: i64 = 60_000;
 
 #[derive(Debug, Clone, Copy)]
-struct Failure {
+struct SessionFailure {
     provider: ProviderId,
     at: Timestamp,
 }
 
-impl Failure {
+impl SessionFailure {
     fn counts(self, now: Timestamp) -> bool {
         now.is_within(COUNTS_MS, self.at)
     }
@@ -33,7 +33,7 @@ impl Failure {
 /// The sessions whose last request failed.
 #[derive(Debug, Default)]
 pub struct FailedSessions {
-    failed: Mutex<FastMap<(KeyId, SessionId), Failure>>,
+    failed: Mutex<FastMap<(KeyId, SessionId), SessionFailure>>,
     /// How many there are. Usually none: then a request takes no lock.
     count: AtomicUsize,
 }
@@ -48,7 +48,7 @@ impl FailedSessions {
         if failed.len() >= MAX {
             failed.clear();
         }
-        failed.insert((key, session.clone()), Failure { provider, at });
+        failed.insert((key, session.clone()), SessionFailure { provider, at });
         self.count.store(failed.len(), Ordering::Relaxed);
     }
 

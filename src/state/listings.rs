@@ -17,10 +17,10 @@ const RETRY: Duration = Duration::from_secs(30);
 /// The latest listings of providers.
 #[derive(Default)]
 pub struct Listings {
-    kept: Mutex<HashMap<ProviderId, Kept>>,
+    kept: Mutex<HashMap<ProviderId, KeptListing>>,
 }
 
-struct Kept {
+struct KeptListing {
     /// The version of the provider's record at the time of the fetch.
     version: Timestamp,
     asked: Instant,
@@ -54,7 +54,7 @@ impl Listings {
     /// Stores what a provider listed; `None` if it did not answer. The entry is for the present
     /// version of the provider's record.
     pub fn put(&self, provider: &Provider, models: Option<Arc<[String]>>) {
-        let entry = Kept { version: provider.updated_at, asked: Instant::now(), models };
+        let entry = KeptListing { version: provider.updated_at, asked: Instant::now(), models };
         self.kept.lock().insert(provider.id, entry);
     }
 }

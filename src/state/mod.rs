@@ -36,7 +36,7 @@ pub use admin_token::{AdminToken, TokenCheck};
 pub use client_versions::{ClientUser, ClientVersions};
 pub use conditions::{Conditions, Fault};
 pub use connection_slots::{ConnectionSlot, ConnectionSlots, Entry, Full, Listener, SlotBounds};
-pub use events::{CircuitChange, Event, Events, ProviderChange, ProviderNews};
+pub use events::{CircuitChange, Events, NodeEvent, ProviderChange, ProviderNews};
 pub use failed_sessions::FailedSessions;
 pub use frame_watch::FrameWatch;
 pub use health::Health;

@@ -23,7 +23,7 @@ const BEAT: Duration = Duration::from_secs(5);
 const KEEP_MS: i64 = 7 * 86_400_000;
 
 #[derive(Debug, thiserror::Error)]
-enum Fault {
+enum PeerFault {
     #[error("no answer in time")]
     TimedOut,
     #[error(transparent)]
@@ -67,7 +67,7 @@ impl Peers {
         }
     }
 
-    async fn share(&self, failing: &mut bool) -> Fault {
+    async fn share(&self, failing: &mut bool) -> PeerFault {
         match self.connect().await {
             Ok((connection, listening)) => {
                 if std::mem::take(failing) {
@@ -80,7 +80,7 @@ impl Peers {
     }
 
     /// Subscribes first and reads then, so that no change is missed.
-    async fn connect(&self) -> Result<(MultiplexedConnection, PubSub), Fault> {
+    async fn connect(&self) -> Result<(MultiplexedConnection, PubSub), PeerFault> {
         let Primary { client, mut connection } =
             self.server.primary(&self.stored(), TIME_LIMIT).await?;
         let mut listening = within(client.get_async_pubsub()).await?;
@@ -91,7 +91,7 @@ impl Peers {
         Ok((connection, listening))
     }
 
-    async fn serve(&self, mut connection: MultiplexedConnection, listening: PubSub) -> Fault {
+    async fn serve(&self, mut connection: MultiplexedConnection, listening: PubSub) -> PeerFault {
         let mut heard = listening.into_on_message();
         let mut beat = tokio::time::interval(BEAT);
         loop {
@@ -101,7 +101,7 @@ impl Peers {
                         self.apply_update(&text);
                         Ok(())
                     }
-                    None => Err(Fault::Ended),
+                    None => Err(PeerFault::Ended),
                 },
                 () = self.node.health.marked() => self.tell(&mut connection).await,
                 _ = beat.tick() => {
@@ -123,7 +123,7 @@ impl Peers {
         }
     }
 
-    async fn tell(&self, connection: &mut MultiplexedConnection) -> Result<(), Fault> {
+    async fn tell(&self, connection: &mut MultiplexedConnection) -> Result<(), PeerFault> {
         let news = self.node.health.take_updates();
         let mut all = redis::pipe();
         for update in &news {
@@ -150,9 +150,9 @@ impl Peers {
     }
 }
 
-async fn within<T>(work: impl Future<Output = redis::RedisResult<T>>) -> Result<T, Fault> {
+async fn within<T>(work: impl Future<Output = redis::RedisResult<T>>) -> Result<T, PeerFault> {
     match tokio::time::timeout(TIME_LIMIT, work).await {
         Ok(done) => Ok(done?),
-        Err(_) => Err(Fault::TimedOut),
+        Err(_) => Err(PeerFault::TimedOut),
     }
 }

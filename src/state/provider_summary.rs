@@ -58,8 +58,8 @@ impl ProviderSummary {
         }
     }
 
-    /// For `/readyz`: `None` when all is well. Cooldowns alone are no fault while another provider
-    /// works.
+    /// For `/readyz`: `None` when all is well. Cooldowns alone are not a fault while another
+    /// provider works.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         let fails = self.not_working.iter().any(|(_, seen)| seen.state != ProviderState::Cooldown);

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Guard};
 
-use super::events::{Event, Events};
+use super::events::{Events, NodeEvent};
 use super::reseal::{self, RotateError};
 use super::snapshot::Snapshot;
 use crate::crypto::key_ring::KeyRing;
-use crate::crypto::vault::{self, Place, Vault};
+use crate::crypto::vault::{self, SealedFor, Vault};
 use crate::domain::clock::{Clock, SystemClock, Timestamp};
 use crate::domain::error_rule::ErrorRule;
 use crate::domain::word::SensitiveWord;
@@ -114,7 +114,7 @@ impl State {
         }
         let (texts, _) = self.store.sealed_texts().await?;
         let opens = |text: &SealedText| {
-            vault::open(&present, Place::from(&text.owner), &text.cipher).is_ok()
+            vault::open(&present, SealedFor::from(&text.owner), &text.cipher).is_ok()
         };
         let opened: Vec<SealedText> = texts.into_iter().filter(opens).collect();
         reseal::check(&ring, &opened)?;
@@ -135,7 +135,7 @@ impl State {
         tell_faults(&next);
         let version = next.version;
         self.current.store(Arc::new(next));
-        self.events.tell(|| Event::Configuration { version });
+        self.events.tell(|| NodeEvent::Configuration { version });
         Ok(())
     }
 }
@@ -154,7 +154,7 @@ fn made(everything: Everything, vault: &Vault, former: &Snapshot) -> (Snapshot, 
     let mut snapshot = Snapshot::new(version, users, keys);
     let mut lack_key = 0;
     for StoredProvider { mut provider, key_cipher } in providers {
-        match vault.open(Place::ProviderKey(provider.id), &key_cipher) {
+        match vault.open(SealedFor::ProviderKey(provider.id), &key_cipher) {
             Ok(key) => {
                 provider.key = key;
                 snapshot.providers.push(Arc::new(provider));

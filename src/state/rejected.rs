@@ -76,11 +76,11 @@ pub struct RejectedRequests {
     since: Timestamp,
     /// Makes fingerprints useless outside of this process.
     secret: [u8; 32],
-    inner: Mutex<Inner>,
+    inner: Mutex<RejectedInner>,
 }
 
 #[derive(Default)]
-struct Inner {
+struct RejectedInner {
     /// Sorted by their last request, oldest first.
     entries: Vec<Rejected>,
     total: u64,

@@ -8,7 +8,7 @@
 //! See docs/decisions/34-database-names-the-key.md.
 
 use crate::crypto::key_ring::{KeyRing, SealKey};
-use crate::crypto::vault::{self, Place, Vault, VaultError};
+use crate::crypto::vault::{self, SealedFor, Vault, VaultError};
 use crate::domain::secret::Secret;
 use crate::store::{SealedOwner, SealedText, StoreError, Tx};
 
@@ -41,7 +41,7 @@ pub enum SealError {
 pub async fn seal(
     vault: &Vault,
     tx: &mut Tx,
-    place: Place,
+    place: SealedFor,
     secret: &Secret,
 ) -> Result<String, SealError> {
     let named = tx.sealing_key().await?;
@@ -79,7 +79,7 @@ pub fn examine(ring: &KeyRing, texts: &[SealedText]) -> Vec<Examined> {
     let examine = |text: &SealedText| Examined {
         name: name(&text.owner),
         key: vault::key_id(&text.cipher).map(str::to_owned),
-        fault: vault::open(ring, Place::from(&text.owner), &text.cipher).err(),
+        fault: vault::open(ring, SealedFor::from(&text.owner), &text.cipher).err(),
     };
     texts.iter().map(examine).collect()
 }
@@ -156,7 +156,7 @@ async fn reseal(
     key: &SealKey,
     text: &SealedText,
 ) -> Result<(), RotateError> {
-    let place = Place::from(&text.owner);
+    let place = SealedFor::from(&text.owner);
     let sealed = Vault::seal(key, place, &vault::open(ring, place, &text.cipher)?)?;
     Ok(tx.replace_sealed(&text.owner, &sealed).await?)
 }

@@ -8,7 +8,7 @@ use super::snapshot::Snapshot;
 use crate::domain::money::NanoUsd;
 use crate::domain::named_model::NamedModel;
 use crate::domain::price::{CostKind, Price};
-use crate::policy::reservation::{self, Candidate, Forecast, Reservation, Share};
+use crate::policy::reservation::{self, Forecast, Reservation, ReservedAt, Share};
 use crate::policy::select::{self, SelectInput};
 
 impl Snapshot {
@@ -30,14 +30,14 @@ impl Snapshot {
         let reachable = self.providers.iter().filter(|provider| select::could_serve(ask, provider));
         let candidates = reachable.filter_map(|provider| {
             let price = self.price_for(ask.model, provider.upstream_model(ask.model))?;
-            Some(Candidate {
+            Some(ReservedAt {
                 rates: &price.rates,
                 max_output: price.max_output,
                 multiplier: provider.cost_multiplier,
             })
         });
         // Most providers of a model share one price and one multiplier: each pair is computed once.
-        let mut last: Option<Candidate<'_>> = None;
+        let mut last: Option<ReservedAt<'_>> = None;
         let distinct = candidates.filter(move |next| {
             let same = last.is_some_and(|last| {
                 std::ptr::eq(last.rates, next.rates) && last.multiplier == next.multiplier
@@ -86,8 +86,8 @@ impl Snapshot {
         all.saturating_add(searches.max().unwrap_or(NanoUsd::ZERO))
     }
 
-    /// The model that a provider may choose itself (`fallbacks: "default"`), as `strict` assumes: the
-    /// dearest one whose name begins as that of the requested one, such as `claude-`. The other
+    /// The model that a provider may choose itself (`fallbacks: "default"`), as `strict` assumes:
+    /// the dearest one whose name begins as that of the requested one, such as `claude-`. The other
     /// modes assume none: it is hardly ever chosen.
     #[must_use]
     pub fn dearest_relative(&self, mode: Reservation, model: &str) -> Option<&Price> {
@@ -102,6 +102,6 @@ impl Snapshot {
     }
 }
 
-fn candidate(price: &Price, multiplier: Decimal) -> Candidate<'_> {
-    Candidate { rates: &price.rates, max_output: price.max_output, multiplier }
+fn candidate(price: &Price, multiplier: Decimal) -> ReservedAt<'_> {
+    ReservedAt { rates: &price.rates, max_output: price.max_output, multiplier }
 }

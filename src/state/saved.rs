@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::crypto::vault::{Place, Vault, VaultError};
+use crate::crypto::vault::{SealedFor, Vault, VaultError};
 use crate::domain::clock::Timestamp;
 use crate::domain::version;
 use crate::files;
@@ -33,14 +33,14 @@ const LEVEL: i32 = 1;
 
 /// One of the two files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum SavedFile {
     /// Keys, users, providers, prices, settings, words, error rules.
     Configuration,
     /// The sums of the ledger that counters start from.
     Spending,
 }
 
-impl Part {
+impl SavedFile {
     /// Both files.
     pub const ALL: [Self; 2] = [Self::Configuration, Self::Spending];
 
@@ -89,7 +89,7 @@ pub enum SavedError {
     /// The file system's error.
     #[error("cannot be read or written: {0}")]
     Io(#[from] io::Error),
-    /// It is no such file, or its bytes changed since it was written.
+    /// It is not such a file, or its bytes changed since it was written.
     #[error("is damaged")]
     Damaged,
     /// It was written by a program whose files differ.
@@ -139,7 +139,7 @@ impl From<VaultError> for SavedError {
 /// [`SavedError`]; the old file is unchanged.
 pub fn write<T: Serialize>(
     dir: &Path,
-    part: Part,
+    part: SavedFile,
     vault: &Vault,
     saved: &Saved<T>,
 ) -> Result<(), SavedError> {
@@ -178,7 +178,7 @@ pub fn write<T: Serialize>(
 /// [`SavedError`] says why it cannot be used.
 pub fn read<T: DeserializeOwned>(
     dir: &Path,
-    part: Part,
+    part: SavedFile,
     vault: &Vault,
     oldest: Timestamp,
 ) -> Result<Option<Saved<T>>, SavedError> {
@@ -206,7 +206,7 @@ pub fn read<T: DeserializeOwned>(
     Ok(Some(Saved { taken_at: head.taken_at, content }))
 }
 
-fn read_head(line: &[u8], part: Part) -> Result<Head, SavedError> {
+fn read_head(line: &[u8], part: SavedFile) -> Result<Head, SavedError> {
     let head: Head = serde_json::from_slice(line).map_err(|_| SavedError::Damaged)?;
     if head.what != MARK {
         return Err(SavedError::Damaged);
@@ -232,7 +232,7 @@ pub fn remove(dir: &Path) -> io::Result<()> {
         let entry = entry?;
         let name = entry.file_name();
         let name = name.to_str().unwrap_or_default();
-        if Part::ALL.iter().any(|part| name == part.name()) || is_unfinished(name) {
+        if SavedFile::ALL.iter().any(|part| name == part.name()) || is_unfinished(name) {
             fs::remove_file(entry.path())?;
         }
     }
@@ -254,12 +254,12 @@ pub fn remove_unfinished(dir: &Path) -> io::Result<()> {
 }
 
 fn is_unfinished(name: &str) -> bool {
-    name.ends_with(".new") && Part::ALL.iter().any(|part| name.starts_with(part.name()))
+    name.ends_with(".new") && SavedFile::ALL.iter().any(|part| name.starts_with(part.name()))
 }
 
 /// The head belongs to the content.
-fn place(head: &[u8]) -> Place {
-    Place::exported(&format!("snapshot {}", String::from_utf8_lossy(head)))
+fn place(head: &[u8]) -> SealedFor {
+    SealedFor::exported(&format!("snapshot {}", String::from_utf8_lossy(head)))
 }
 
 fn json(of: &impl Serialize) -> Result<Vec<u8>, SavedError> {
@@ -280,12 +280,12 @@ mod tests {
     fn sample(dir: &Path) -> Vault {
         let vault = vault("one");
         let saved = Saved { taken_at: AT, content: vec!["credential".to_owned(); 3] };
-        write(dir, Part::Configuration, &vault, &saved).unwrap();
+        write(dir, SavedFile::Configuration, &vault, &saved).unwrap();
         vault
     }
 
     fn open(dir: &Path, vault: &Vault, oldest: i64) -> Result<Option<Vec<String>>, SavedError> {
-        let found = read::<Vec<String>>(dir, Part::Configuration, vault, Timestamp(oldest))?;
+        let found = read::<Vec<String>>(dir, SavedFile::Configuration, vault, Timestamp(oldest))?;
         Ok(found.map(|saved| saved.content))
     }
 
@@ -298,9 +298,9 @@ mod tests {
         assert!(matches!(other, Err(SavedError::Sealed(VaultError::UnknownKey { .. }))));
         let old = open(dir.path(), &ours, 1_001).unwrap_err();
         assert!(matches!(old, SavedError::TooOld { .. }), "{old}");
-        let bytes = fs::read(dir.path().join(Part::Configuration.name())).unwrap();
+        let bytes = fs::read(dir.path().join(SavedFile::Configuration.name())).unwrap();
         assert!(!bytes.windows(10).any(|part| part == b"credential"));
-        assert_eq!(files::exposed(&dir.path().join(Part::Configuration.name())), None);
+        assert_eq!(files::exposed(&dir.path().join(SavedFile::Configuration.name())), None);
         remove(dir.path()).unwrap();
         assert!(open(dir.path(), &ours, 0).unwrap().is_none());
     }
@@ -309,7 +309,7 @@ mod tests {
     fn every_changed_byte_and_every_cut_is_noticed() {
         let dir = tempfile::tempdir().unwrap();
         let vault = sample(dir.path());
-        let path = dir.path().join(Part::Configuration.name());
+        let path = dir.path().join(SavedFile::Configuration.name());
         let bytes = fs::read(&path).unwrap();
         for at in 0..bytes.len() {
             let mut changed = bytes.clone();
@@ -319,8 +319,8 @@ mod tests {
             fs::write(&path, &bytes[..at]).unwrap();
             assert!(open(dir.path(), &vault, 0).is_err(), "cut at {at}");
         }
-        fs::write(dir.path().join(Part::Spending.name()), &bytes).unwrap();
-        let elsewhere = read::<Vec<String>>(dir.path(), Part::Spending, &vault, AT);
+        fs::write(dir.path().join(SavedFile::Spending.name()), &bytes).unwrap();
+        let elsewhere = read::<Vec<String>>(dir.path(), SavedFile::Spending, &vault, AT);
         assert!(matches!(elsewhere, Err(SavedError::Damaged)), "one file in place of the other");
     }
 }

@@ -6,6 +6,7 @@
 //! look-ups. Nothing here is on the request path: the data plane reads a snapshot made from
 //! [`Store::load_all`] and writes through the ledger's journal.
 
+mod database_copy;
 mod engine;
 mod hold;
 mod ledger;
@@ -15,7 +16,6 @@ mod replica;
 mod report_slots;
 mod reports;
 mod rows;
-mod snapshot;
 pub mod transfer;
 
 use std::path::Path;
@@ -53,7 +53,7 @@ pub use reports::session_figures::{SessionFigures, SessionQuery};
 pub use reports::statistics::{GroupBy, Series, SeriesAsk};
 pub use rows::audit::{AuditAsk, AuditEntry, AuditPage, AuditRow};
 pub use rows::client_versions::{AgreedClient, SeenClient};
-pub use rows::everything::{Everything, Whole};
+pub use rows::everything::{Everything, WholeDatabase};
 pub use rows::invoice_sources::StoredInvoiceSource;
 pub use rows::jobs::Job;
 pub use rows::messages::{Clip, StoredMessage};

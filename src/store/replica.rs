@@ -104,10 +104,10 @@ impl Store {
             Err(_) => return Ok(ReplicaState::Unused(late.to_owned())),
         };
         let Some(replayed) = replayed else {
-            return Ok(ReplicaState::Unused("it is no standby".to_owned()));
+            return Ok(ReplicaState::Unused("it is not a standby".to_owned()));
         };
         if theirs != ours {
-            let why = "it is no standby of this database, or has another schema";
+            let why = "it is not a standby of this database, or has another schema";
             return Ok(ReplicaState::Unused(why.to_owned()));
         }
         match replica.lag(replayed) {

@@ -30,7 +30,7 @@ pub enum ReportHolder {
     User(UserId),
     /// An administrator; the admin token has no user.
     Administrator(Option<UserId>),
-    /// A user, for something that is no report: two at a time beside the reports.
+    /// A user, for something that is not a report: two at a time beside the reports.
     Light(UserId),
 }
 
@@ -115,7 +115,7 @@ mod tests {
         assert!(user(2).await.is_none(), "users have half of the connections");
         let token = || slots.take(ReportHolder::Administrator(None));
         let third = token().await.unwrap();
-        assert!(token().await.is_none(), "one connection is for what is no report");
+        assert!(token().await.is_none(), "one connection is for what is not a report");
         drop(third);
         assert!(token().await.is_some());
         drop(one);
@@ -143,7 +143,7 @@ mod tests {
         assert!(user(2).await.is_some());
         let light = || slots.take(ReportHolder::Light(UserId(1)));
         let beside = (light().await.unwrap(), light().await.unwrap());
-        assert_eq!(began.elapsed(), Duration::ZERO, "what is no report waits for none");
+        assert_eq!(began.elapsed(), Duration::ZERO, "what is not a report waits for none");
         drop((running, beside));
         assert!(waiting.remove(0).await.is_some(), "in their order");
     }

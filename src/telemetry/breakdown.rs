@@ -94,12 +94,12 @@ struct Breakdown<K> {
 }
 
 struct Rows<K> {
-    known: FastMap<K, Arc<Row>>,
-    others: Option<Arc<Row>>,
+    known: FastMap<K, Arc<RowSeries>>,
+    others: Option<Arc<RowSeries>>,
 }
 
 /// One row's series, resolved once.
-struct Row {
+struct RowSeries {
     requests: [IntCounter; RESULTS.len()],
     tokens: [IntCounter; TOKENS.len()],
     cost: Counter,
@@ -141,7 +141,7 @@ impl<K: Hash + Eq> Breakdown<K> {
         key: &Q,
         own: impl FnOnce(&Q) -> K,
         labels: impl FnOnce() -> Vec<String>,
-    ) -> Arc<Row>
+    ) -> Arc<RowSeries>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
@@ -160,7 +160,7 @@ impl<K: Hash + Eq> Breakdown<K> {
         Arc::clone(self.rows.write().known.entry(own(key)).or_insert(row))
     }
 
-    fn others(&self) -> Arc<Row> {
+    fn others(&self) -> Arc<RowSeries> {
         if let Some(row) = &self.rows.read().others {
             return Arc::clone(row);
         }
@@ -168,10 +168,10 @@ impl<K: Hash + Eq> Breakdown<K> {
         Arc::clone(self.rows.write().others.get_or_insert(row))
     }
 
-    fn resolve(&self, labels: &[String]) -> Arc<Row> {
+    fn resolve(&self, labels: &[String]) -> Arc<RowSeries> {
         let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
         let with = |label| labels.iter().copied().chain([label]).collect::<Vec<_>>();
-        Arc::new(Row {
+        Arc::new(RowSeries {
             requests: RESULTS.map(|result| self.requests.with_label_values(&with(result))),
             tokens: TOKENS.map(|kind| self.tokens.with_label_values(&with(kind))),
             cost: self.cost.with_label_values(&labels),
@@ -180,7 +180,7 @@ impl<K: Hash + Eq> Breakdown<K> {
     }
 }
 
-impl Row {
+impl RowSeries {
     fn add(&self, record: &Record) {
         let result = match record.outcome {
             RequestOutcome::Completed | RequestOutcome::ClientAborted => 0,

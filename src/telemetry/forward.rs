@@ -46,13 +46,13 @@ pub(super) fn receiver() -> Option<&'static LogReceiver> {
 pub(super) struct Forward;
 
 #[derive(Default)]
-struct Fields {
+struct LineFields {
     message: String,
     others: Vec<(&'static str, String)>,
     target: Option<String>,
 }
 
-impl Fields {
+impl LineFields {
     fn take(&mut self, field: &Field, value: String) {
         match field.name() {
             "message" => self.message = value,
@@ -64,7 +64,7 @@ impl Fields {
     }
 }
 
-impl Visit for Fields {
+impl Visit for LineFields {
     fn record_str(&mut self, field: &Field, value: &str) {
         self.take(field, value.to_owned());
     }
@@ -77,7 +77,7 @@ impl Visit for Fields {
 impl<S: Subscriber> Layer<S> for Forward {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let Some(receiver) = receiver() else { return };
-        let mut fields = Fields::default();
+        let mut fields = LineFields::default();
         event.record(&mut fields);
         let target = fields.target.as_deref().unwrap_or(event.metadata().target());
         let level = *event.metadata().level();

@@ -14,17 +14,17 @@ pub(super) enum Style {
 /// A member's name, with what stands around it in both styles: written at once, since a line has
 /// more than thirty members.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Name {
+pub(super) struct LineName {
     pub json: &'static str,
     /// Before a text.
     pub quoted: &'static str,
     pub text: &'static str,
 }
 
-/// A [`Name`] of a literal.
+/// A [`LineName`] of a literal.
 macro_rules! name {
     ($name:literal) => {
-        $crate::telemetry::json_line::Name {
+        $crate::telemetry::json_line::LineName {
             json: concat!(",\"", $name, "\":"),
             quoted: concat!(",\"", $name, "\":\""),
             text: concat!(" ", $name, "="),
@@ -61,13 +61,13 @@ impl<'o> JsonLine<'o> {
         self.out.extend_from_slice(if self.style == Style::Json { b"}\n" } else { b"\n" });
     }
 
-    fn name(&mut self, name: Name) {
+    fn name(&mut self, name: LineName) {
         let name = if self.style == Style::Json { name.json } else { name.text };
         self.out.extend_from_slice(name.as_bytes());
     }
 
     /// A text without characters that JSON escapes: the program's own word, a time, an id.
-    pub(super) fn plain(&mut self, name: Name, value: &str) -> &mut Self {
+    pub(super) fn plain(&mut self, name: LineName, value: &str) -> &mut Self {
         let is_json = self.style == Style::Json;
         let name = if is_json { name.quoted } else { name.text };
         self.out.extend_from_slice(name.as_bytes());
@@ -79,7 +79,7 @@ impl<'o> JsonLine<'o> {
     }
 
     /// Any text.
-    pub(super) fn text(&mut self, name: Name, value: &str) -> &mut Self {
+    pub(super) fn text(&mut self, name: LineName, value: &str) -> &mut Self {
         let is_bare =
             self.style == Style::Json || (!value.is_empty() && !value.contains([' ', '=']));
         if is_bare && !needs_escaping(value) {
@@ -91,20 +91,20 @@ impl<'o> JsonLine<'o> {
         self
     }
 
-    pub(super) fn text_if_any(&mut self, name: Name, value: Option<&str>) -> &mut Self {
+    pub(super) fn text_if_any(&mut self, name: LineName, value: Option<&str>) -> &mut Self {
         match value {
             Some(value) => self.text(name, value),
             None => self,
         }
     }
 
-    pub(super) fn number(&mut self, name: Name, value: u64) -> &mut Self {
+    pub(super) fn number(&mut self, name: LineName, value: u64) -> &mut Self {
         self.name(name);
         self.out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
         self
     }
 
-    pub(super) fn id_if_any(&mut self, name: Name, value: Option<i64>) -> &mut Self {
+    pub(super) fn id_if_any(&mut self, name: LineName, value: Option<i64>) -> &mut Self {
         if let Some(value) = value {
             self.name(name);
             self.out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
@@ -112,7 +112,7 @@ impl<'o> JsonLine<'o> {
         self
     }
 
-    pub(super) fn flag(&mut self, name: Name, value: bool) -> &mut Self {
+    pub(super) fn flag(&mut self, name: LineName, value: bool) -> &mut Self {
         self.name(name);
         self.out.extend_from_slice(if value { b"true" } else { b"false" });
         self

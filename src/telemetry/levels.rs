@@ -2,10 +2,10 @@
 //! libraries.
 //!
 //! Pingora logs each failed request as an error, although the gateway has answered and recorded it:
-//! such lines appear from `debug` on. Lines of verbose libraries appear from `warn`; with `trace` from
-//! `debug`, and Pingora's from `info`. Below that, libraries write the heads and the bytes that they
-//! receive and send, credentials included. A few of their error lines are part of ordinary operation
-//! ([`ROUTINE`]) and appear from `debug` on too.
+//! such lines appear from `debug` on. Lines of verbose libraries appear from `warn`; with `trace`
+//! from `debug`, and Pingora's from `info`. Below that, libraries write the heads and the bytes
+//! that they receive and send, credentials included. A few of their error lines are part of
+//! ordinary operation ([`ROUTINE`]) and appear from `debug` on too.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};

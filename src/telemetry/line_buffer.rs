@@ -27,10 +27,10 @@ pub(super) fn dropped_total() -> u64 {
 
 /// A sink of log lines; clones share it.
 #[derive(Clone)]
-pub(super) struct LineBuffer(Arc<Shared>);
+pub(super) struct LineBuffer(Arc<SharedBuffer>);
 
-struct Shared {
-    state: Mutex<State>,
+struct SharedBuffer {
+    state: Mutex<BufferState>,
     /// Lines arrived, or a flush was requested.
     arrived: Condvar,
     /// Everything present at a flush has been written.
@@ -38,7 +38,7 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct State {
+struct BufferState {
     waiting: Vec<u8>,
     flush_wanted: bool,
     writing: bool,
@@ -47,7 +47,7 @@ struct State {
 impl LineBuffer {
     /// Starts the writing thread.
     pub(super) fn start(mut out: impl Write + Send + 'static) -> io::Result<Self> {
-        let buffer = Self(Arc::new(Shared {
+        let buffer = Self(Arc::new(SharedBuffer {
             state: Mutex::default(),
             arrived: Condvar::new(),
             written: Condvar::new(),
@@ -86,12 +86,12 @@ impl LineBuffer {
         let mut state = self.0.state.lock();
         state.flush_wanted = true;
         self.0.arrived.notify_one();
-        let busy = |state: &mut State| state.writing || !state.waiting.is_empty();
+        let busy = |state: &mut BufferState| state.writing || !state.waiting.is_empty();
         let _timed_out = self.0.written.wait_while_for(&mut state, busy, Duration::from_secs(2));
     }
 }
 
-impl Shared {
+impl SharedBuffer {
     /// Takes the waiting lines, after a short time to collect more.
     fn take(&self, lines: &mut Vec<u8>) {
         let mut state = self.state.lock();

@@ -98,8 +98,8 @@ where
     }
 }
 
-/// The level at which the `log` crate, which only libraries use, forwards lines: avoids the work for
-/// lines that are filtered out.
+/// The level at which the `log` crate, which only libraries use, forwards lines: avoids the work
+/// for lines that are filtered out.
 fn bridge_level(level: Level) -> log::LevelFilter {
     match level {
         Level::ERROR => log::LevelFilter::Error,

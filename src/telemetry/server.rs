@@ -56,7 +56,7 @@ impl Readiness {
 }
 
 #[derive(Clone)]
-struct Shared {
+struct ServerState {
     metrics: Arc<Metrics>,
     readiness: Arc<dyn Fn() -> Readiness + Send + Sync>,
 }
@@ -71,11 +71,11 @@ pub fn router(
         .route("/metrics", get(scrape))
         .route("/livez", get(async || "ok\n"))
         .route("/readyz", get(ready))
-        .with_state(Shared { metrics, readiness })
+        .with_state(ServerState { metrics, readiness })
 }
 
 /// In the format that the scraper prefers, if there is anything that only OpenMetrics can carry.
-async fn scrape(State(shared): State<Shared>, headers: HeaderMap) -> Response {
+async fn scrape(State(shared): State<ServerState>, headers: HeaderMap) -> Response {
     let accepted =
         headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     let open = accepted
@@ -89,7 +89,7 @@ async fn scrape(State(shared): State<Shared>, headers: HeaderMap) -> Response {
     ([(header::CONTENT_TYPE, kind)], shared.metrics.render()).into_response()
 }
 
-async fn ready(State(shared): State<Shared>) -> Response {
+async fn ready(State(shared): State<ServerState>) -> Response {
     let readiness = (shared.readiness)();
     let status = if readiness.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, axum::Json(readiness.to_json())).into_response()

@@ -13,7 +13,7 @@ pub struct RedisMetrics {
     pub losses: IntCounter,
     /// Times that Redis answered too late, and this node counted for itself until it was quick
     /// again.
-    pub spells: IntCounter,
+    pub backoffs: IntCounter,
     /// What was counted here and not yet sent to Redis.
     pub waiting: IntGauge,
     /// This node's clock less Redis', whole seconds.
@@ -38,7 +38,7 @@ impl RedisMetrics {
                 "tollgate_redis_losses_total",
                 "Times that the connection to Redis was lost.",
             )?,
-            spells: on.counter(
+            backoffs: on.counter(
                 "tollgate_redis_slow_total",
                 "Times that Redis answered too late, and this node counted for itself until it was \
                  quick again.",

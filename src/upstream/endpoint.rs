@@ -28,8 +28,8 @@ pub struct Endpoint {
     base: String,
     /// Whether calls follow the base as it is: see [`is_complete`].
     is_complete: bool,
-    /// What the calls of each format follow, in the order of [`WireFormat::ALL`]. Made for each call,
-    /// it took 600 instructions.
+    /// What the calls of each format follow, in the order of [`WireFormat::ALL`]. Made for each
+    /// call, it took 600 instructions.
     before_calls: [String; 4],
 }
 
@@ -55,7 +55,7 @@ pub enum ProviderCall<'a> {
     ListModelsAfter(&'a str),
 }
 
-/// Why an address is no base address; completes "the address …".
+/// Why an address is not a base address; completes "the address …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
     /// The text has no scheme, or another one than `http` and `https`, or no host.

@@ -3,10 +3,11 @@
 //!
 //! Headers go on by a list: those that the formats define and that real clients send, and those
 //! that the operator adds. So no client chooses the account, the project, the address or the key of
-//! a relay behind the provider, unless a record allows it (`domain::feature`). A client's credentials never reach a provider, in whatever header,
-//! cookie or query parameter they came, and whatever the operator adds. Nor does a header that would
-//! change the form of the reply, or the meaning of the request, without the gateway's knowledge: a
-//! reply without readable usage would cost nothing.
+//! a relay behind the provider, unless a record allows it (`domain::feature`). A client's
+//! credentials never reach a provider, in whatever header, cookie or query parameter they came, and
+//! whatever the operator adds. Nor does a header that would change the form of the reply, or the
+//! meaning of the request, without the gateway's knowledge: a reply without readable usage would
+//! cost nothing.
 //!
 //! See docs/decisions/14-heads-in-http-maps.md.
 

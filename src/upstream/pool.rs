@@ -38,13 +38,13 @@ pub struct Upstreams {
     /// no boxed future, and no look at pools of other protocols.
     plain: Http1Connector,
     resolver: Arc<Resolver>,
-    targets: RwLock<FastMap<(ProviderId, Timestamp), Arc<Target>>>,
+    targets: RwLock<FastMap<(ProviderId, Timestamp), Arc<ParsedAddress>>>,
     /// Counts the connections that were requested outside the pool.
     fresh: AtomicU64,
 }
 
 /// A provider's parsed address, once per version of its record.
-struct Target {
+struct ParsedAddress {
     endpoint: Arc<Endpoint>,
     proxy: Option<Endpoint>,
     /// Keeps connections of different providers, and of different versions of one, apart in the
@@ -128,7 +128,7 @@ impl Upstreams {
         Ok(link)
     }
 
-    fn make(&self, target: &Target, address: SocketAddr, times: LinkTimes) -> Link {
+    fn make(&self, target: &ParsedAddress, address: SocketAddr, times: LinkTimes) -> Link {
         #[expect(
             clippy::disallowed_methods,
             reason = "the address is resolved: this neither blocks nor panics"
@@ -215,7 +215,7 @@ impl Upstreams {
         }
     }
 
-    fn target(&self, provider: &Provider) -> Result<Arc<Target>, LinkError> {
+    fn target(&self, provider: &Provider) -> Result<Arc<ParsedAddress>, LinkError> {
         let version = (provider.id, provider.updated_at);
         if let Some(target) = self.targets.read().get(&version) {
             return Ok(Arc::clone(target));
@@ -230,7 +230,7 @@ impl Upstreams {
         let mut hasher = DefaultHasher::new();
         (version, &provider.url, &provider.proxy_url).hash(&mut hasher);
         let (endpoint, link) = (Arc::new(endpoint), Mutex::default());
-        let target = Arc::new(Target { endpoint, proxy, group: hasher.finish(), link });
+        let target = Arc::new(ParsedAddress { endpoint, proxy, group: hasher.finish(), link });
         let mut targets = self.targets.write();
         if targets.len() >= CAPACITY {
             targets.clear();

@@ -69,7 +69,7 @@ fn another(field: &Field) -> Value {
 /// The record's fields that differ between two reads, apart from the time of the change.
 fn changed(before: &Value, after: &Value) -> Vec<String> {
     let (before, after) = (before.as_object().unwrap(), after.as_object().unwrap());
-    // The tightest limit follows from the limits, and is no field of the record.
+    // The tightest limit follows from the limits, and is not a field of the record.
     let derived = ["updatedAt", "tightestLimit"];
     let names = after
         .keys()

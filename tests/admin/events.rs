@@ -8,7 +8,7 @@ use tollgate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::record::Record;
 use tollgate::limits::Admission;
-use tollgate::state::Event;
+use tollgate::state::NodeEvent;
 use tollgate::store::Backend;
 
 use super::gate::{Gate, NOON, Reply, TOKEN};
@@ -108,7 +108,7 @@ async fn administrators_see_every_request_and_users_their_own() {
         let (of_ada, of_bob) =
             (record(ada.id, ada.key_id, 1), record(bob.id, bob.key_id, 500_000_000));
         for record in [&of_ada, &of_bob] {
-            gate.events.tell(|| Event::Request(record.clone().into()));
+            gate.events.tell(|| NodeEvent::Request(record.clone().into()));
         }
         let logged = all.until("log", |_| true).await;
         assert_eq!(
@@ -139,7 +139,7 @@ async fn a_read_only_key_hears_of_its_own_requests_and_sessions_only() {
     trip(&gate, provider);
     let (other, own) = (record(ada.id, ada.key_id, 1), record(ada.id, id, 2));
     for record in [&other, &own] {
-        gate.events.tell(|| Event::Request(record.clone().into()));
+        gate.events.tell(|| NodeEvent::Request(record.clone().into()));
     }
     // The other key's request and the circuit came before.
     loop {
@@ -295,7 +295,7 @@ async fn a_client_that_is_too_slow_is_notified_of_missed_events() {
     let total = 2_000;
     for _ in 0..total {
         let record = record(ada.id, ada.key_id, 1);
-        gate.events.tell(|| Event::Request(record.into()));
+        gate.events.tell(|| NodeEvent::Request(record.into()));
     }
     let (mut shown, mut missed) = (0, 0);
     while shown + missed < total {

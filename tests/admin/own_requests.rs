@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use tollgate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use tollgate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
-use tollgate::state::Event;
+use tollgate::state::NodeEvent;
 use tollgate::store::Backend;
 
 use super::events::Watcher;
@@ -110,7 +110,7 @@ async fn live_events_show_no_more_than_the_log() {
         watcher.until("overview", |_| true).await;
     }
     let failed = record(&ada, RequestOutcome::Internal);
-    gate.events.tell(|| Event::Request(failed.clone().into()));
+    gate.events.tell(|| NodeEvent::Request(failed.clone().into()));
     assert_eq!(shown(&all.until("log", |_| true).await).len(), 5);
     let entry = own.until("log", |_| true).await;
     assert_eq!((shown(&entry).len(), &entry["errorMessage"]), (4, &Value::Null));

@@ -185,8 +185,8 @@ async fn a_late_price_costs_what_it_would_have_cost_in_time_tier_and_searches_an
     }
 }
 
-/// A request that cost 500 nano-dollars without its parts: two searches, one in files, and advice of
-/// another model.
+/// A request that cost 500 nano-dollars without its parts: two searches, one in files, and advice
+/// of another model.
 fn with_parts(who: &Person, started_at: Timestamp) -> Record {
     let advice = Usage { input: 1_000, output: 10, ..Usage::default() };
     let pass = |kind, model: &str, usage| Part::new(kind, Some(model.into()), usage);

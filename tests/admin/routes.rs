@@ -201,7 +201,7 @@ async fn each_operation_admits_exactly_the_intended_callers() {
 async fn administrators_may_do_everything_and_get_what_the_document_promises() {
     let document = openapi(None);
     for operation in operations() {
-        // The token is no key, and so has no usage.
+        // The token is not a key, and so has no usage.
         let whose =
             if operation.path.contains("/my-usage/") { &[false][..] } else { &[true, false][..] };
         for token in whose.iter().copied() {
@@ -289,7 +289,7 @@ async fn each_write_leaves_an_audit_record_without_secrets_and_no_read_does() {
         let credential =
             if operation.path.contains("my-usage/") { &people.admin.key } else { TOKEN };
         let mut body = body(&gate, operation, &people);
-        // An edit that changes nothing is no write.
+        // An edit that changes nothing is not a write.
         if operation.path == "actions/keys/toggleKeyEnabled" {
             body["enabled"] = json!(false);
         }

@@ -347,7 +347,7 @@ async fn a_granted_group_stays_when_keys_come_and_go() {
     assert_eq!(groups().await, "default,gold", "what only the key had goes with it");
     let gold = json!({ "userId": ann.id, "name": "gold", "providerGroup": "gold" });
     add(&ann.key, gold).await;
-    // An unrelated batch is no change of groups.
+    // An unrelated batch is not a change of groups.
     let grant = json!({ "userId": ann.id, "providerGroup": "default,gold,silver" });
     gate.admin("users/editUser", grant).await.data();
     let batch =

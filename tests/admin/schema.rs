@@ -42,7 +42,7 @@ const KNOWN: &[&str] = &[
 fn check(document: &Value, schema: &Value, value: &Value, at: &str, faults: &mut Vec<String>) {
     let Some(rules) = schema.as_object() else {
         if schema != &Value::Bool(true) {
-            faults.push(format!("{at}: {schema} is no schema"));
+            faults.push(format!("{at}: {schema} is not a schema"));
         }
         return;
     };

@@ -67,7 +67,7 @@ async fn what_is_there_already_is_refused() {
     let other = gate.admin(CREATE, word("strasse", "exact")).await.data()["id"].clone();
     let becomes = gate.admin(UPDATE, json!({ "id": other, "matchType": "contains" })).await;
     assert_eq!(becomes.failure(), (400, "DUPLICATE_WORD"));
-    // A word is no duplicate of itself; and in patterns the case of a letter may be significant.
+    // A word is not a duplicate of itself; and in patterns the case of a letter may be significant.
     gate.admin(UPDATE, json!({ "id": id, "word": "straSSe" })).await.data();
     gate.admin(CREATE, word(r"\s\d", "regex")).await.data();
     gate.admin(CREATE, word(r"\S\d", "regex")).await.data();

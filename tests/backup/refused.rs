@@ -86,18 +86,18 @@ async fn damaged_and_foreign_files_are_refused_and_change_nothing() {
     let empty = bed.other(&[]);
     let cases = [
         ("none", "No such file"),
-        ("text", "is no backup of tollgate, or is damaged"),
-        ("empty", "is no backup of tollgate, or is damaged"),
-        ("folder", "is no backup of tollgate, or is damaged"),
-        ("foreign", "is no backup of tollgate, or is damaged"),
+        ("text", "is not a backup of tollgate, or is damaged"),
+        ("empty", "is not a backup of tollgate, or is damaged"),
+        ("folder", "is not a backup of tollgate, or is damaged"),
+        ("foreign", "is not a backup of tollgate, or is damaged"),
         ("cut", "is damaged"),
         ("half", "is damaged"),
         ("flipped", "is damaged"),
         ("altered", "the checksum of tollgate.db"),
         ("lacking", "is missing"),
         ("more", "which its manifest does not name"),
-        ("outside", "a file that is no part of a backup"),
-        ("absolute", "a file that is no part of a backup"),
+        ("outside", "a file that is not part of a backup"),
+        ("absolute", "a file that is not part of a backup"),
         ("newer-format", "was made by a newer tollgate"),
         ("newer-schema", "was made by a newer tollgate"),
     ];
@@ -134,7 +134,7 @@ async fn a_running_gateway_and_a_state_are_not_replaced_without_the_option() {
         "{said}"
     );
     assert!(tree(&data(&bed.fixture.gateway)) == before);
-    // A key that was put there for the restore is no state.
+    // A key that was put there for the restore is not a state.
     bed.backup("plain", &[]);
     let other = bed.other(&[]);
     std::fs::create_dir(data(&other)).unwrap();

@@ -25,7 +25,7 @@ async fn with(provider: &str) -> Fixture {
     fixture
 }
 
-/// Server-sent events from lines of JSON; a line that is no JSON (`[DONE]`) is data all the same.
+/// Server-sent events from lines of JSON; a line that is not JSON (`[DONE]`) is data all the same.
 fn events(lines: &[&str]) -> String {
     lines.iter().map(|line| format!("data: {line}\n\n")).collect()
 }

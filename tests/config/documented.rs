@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_yaml_ng::Value as Yaml;
-use tollgate::config::{self, SETTINGS, Setting, Target};
+use tollgate::config::{self, DatabaseTarget, SETTINGS, Setting};
 use tollgate::policy::reservation::Reservation;
 
 use super::load;
@@ -64,7 +64,9 @@ fn defaults_are_those_of_the_documentation() {
     assert_eq!(config.live.max_body_bytes, 32 << 20);
     assert_eq!((config.session.ttl_s, config.live.retry.deadline_ms), (300, 60_000));
     assert_eq!(config.auth.alt_key_headers, ["x-alt-api-key", "x-goog-api-key"]);
-    assert!(matches!(&config.database.target, Target::Sqlite { dir } if dir == Path::new("data")));
+    assert!(
+        matches!(&config.database.target, DatabaseTarget::Sqlite { dir } if dir == Path::new("data"))
+    );
     assert_eq!(config.proxy.upgrade_socket.as_deref(), Some(Path::new("data/upgrade.sock")));
     assert!(
         config.auth.admin_token.is_none()

@@ -1,42 +1,44 @@
 //! Every setting takes a value from the environment and from the file, and a change of it is seen.
 
 use serde_yaml_ng::Value as Yaml;
-use tollgate::config::{Kind, SETTINGS, Setting};
+use tollgate::config::{SETTINGS, Setting, SettingKind};
 
 use super::load;
 
 /// A value other than the setting's default, as text.
 fn sample(setting: &Setting, file: &str) -> String {
     match setting.kind {
-        Kind::SecretFile => {
+        SettingKind::SecretFile => {
             let of = setting.path.strip_suffix("_file").unwrap();
             let of = SETTINGS.iter().find(|setting| setting.path == of).unwrap();
             let path = format!("{file}-{}", of.path);
             std::fs::write(&path, sample(of, file) + "\n").unwrap();
             path
         }
-        Kind::Address => format!("127.0.0.1:{}", 20_000 + setting.path.len()),
-        Kind::Flag if setting.default == Some("true") => "false".to_owned(),
-        Kind::Flag | Kind::FlagOrAuto => "true".to_owned(),
-        Kind::Count { min, .. } => (min + 11).to_string(),
-        Kind::Size { min, .. } => format!("{}B", min + 1),
-        Kind::Duration { min, .. } | Kind::Seconds { min, .. } => format!("{}ms", min + 1000),
-        Kind::Choice(names) => (*names.last().unwrap()).to_owned(),
-        Kind::Origin => "https://gate.example".to_owned(),
-        Kind::Headers => "x-one, x-two".to_owned(),
-        Kind::Networks => "10.0.0.0/8, fd00::/8".to_owned(),
-        Kind::Source => "file:///etc/prices.json".to_owned(),
-        Kind::Path => "elsewhere".to_owned(),
-        Kind::File => file.to_owned(),
-        Kind::Secret { .. } => "sample-secret-0123456789".to_owned(),
-        Kind::DatabaseUrl => "postgres://me:secret-word@db/tollgate".to_owned(),
-        Kind::RedisUrl => "rediss+sentinel://me:secret-word@shared/main/1".to_owned(),
-        Kind::Name => "another".to_owned(),
-        Kind::Zone => "Asia/Tokyo".to_owned(),
-        Kind::Endpoint => "http://collector:4318".to_owned(),
-        Kind::Ratio => "0.5".to_owned(),
-        Kind::Pairs { .. } => "authorization=Basic%20c2VjcmV0,x-team=ai".to_owned(),
-        Kind::Text => "gateway of Berlin".to_owned(),
+        SettingKind::Address => format!("127.0.0.1:{}", 20_000 + setting.path.len()),
+        SettingKind::Flag if setting.default == Some("true") => "false".to_owned(),
+        SettingKind::Flag | SettingKind::FlagOrAuto => "true".to_owned(),
+        SettingKind::Count { min, .. } => (min + 11).to_string(),
+        SettingKind::Size { min, .. } => format!("{}B", min + 1),
+        SettingKind::Duration { min, .. } | SettingKind::Seconds { min, .. } => {
+            format!("{}ms", min + 1000)
+        }
+        SettingKind::Choice(names) => (*names.last().unwrap()).to_owned(),
+        SettingKind::Origin => "https://gate.example".to_owned(),
+        SettingKind::Headers => "x-one, x-two".to_owned(),
+        SettingKind::Networks => "10.0.0.0/8, fd00::/8".to_owned(),
+        SettingKind::Source => "file:///etc/prices.json".to_owned(),
+        SettingKind::Path => "elsewhere".to_owned(),
+        SettingKind::File => file.to_owned(),
+        SettingKind::Secret { .. } => "sample-secret-0123456789".to_owned(),
+        SettingKind::DatabaseUrl => "postgres://me:secret-word@db/tollgate".to_owned(),
+        SettingKind::RedisUrl => "rediss+sentinel://me:secret-word@shared/main/1".to_owned(),
+        SettingKind::Name => "another".to_owned(),
+        SettingKind::Zone => "Asia/Tokyo".to_owned(),
+        SettingKind::Endpoint => "http://collector:4318".to_owned(),
+        SettingKind::Ratio => "0.5".to_owned(),
+        SettingKind::Pairs { .. } => "authorization=Basic%20c2VjcmV0,x-team=ai".to_owned(),
+        SettingKind::Text => "gateway of Berlin".to_owned(),
     }
 }
 
@@ -133,7 +135,7 @@ fn every_setting_takes_a_value_from_environment_and_file() {
 
 /// One setting per line as `a.b.c: value`, for [`merged`].
 fn nested(setting: &Setting, text: &str) -> String {
-    let text = if matches!(setting.kind, Kind::Headers | Kind::Networks) {
+    let text = if matches!(setting.kind, SettingKind::Headers | SettingKind::Networks) {
         format!("[{text}]")
     } else {
         text.to_owned()

@@ -11,7 +11,8 @@ fn a_reload_reports_what_needs_a_restart() {
     let new = load("auth: {admin_token: another-token-than-that}\nproxy: {threads: 2}\nretry: {deadline: 90s}\nlog: {level: debug}", &[])
         .unwrap();
     let changes = old.changes(&new);
-    let text = |list: &[config::Change]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let text =
+        |list: &[config::SettingChange]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
     let token = "auth.admin_token: (old value) -> (new value)";
     assert_eq!(
         text(&changes.live),

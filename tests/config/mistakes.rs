@@ -11,8 +11,8 @@ type Mistake = (&'static str, &'static str, &'static str, &'static str);
 
 const MISTAKES: [Mistake; 51] = [
     ("[1, 2]", "", "", "holds no settings"),
-    ("proxy: {addr: 127.0.0.1:1, addr: 127.0.0.1:2}", "", "", "is no valid YAML"),
-    ("proxy: [", "", "", "is no valid YAML"),
+    ("proxy: {addr: 127.0.0.1:1, addr: 127.0.0.1:2}", "", "", "is not valid YAML"),
+    ("proxy: [", "", "", "is not valid YAML"),
     ("3: 4", "", "", "key that is not text"),
     ("proxy: {threads: '4'}", "", "", "is not a number"),
     ("proxy: {threads: 1.5}", "", "", "is not a whole number"),

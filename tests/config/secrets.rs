@@ -86,7 +86,7 @@ const FAULTS: [Fault; 12] = [
     (
         &[("TOLLGATE_SECRET_KEY_FILE", "{}/binary")],
         "auth.secret_key_file",
-        "bytes that are no text",
+        "bytes that are not text",
     ),
     (&[("DATABASE_URL_FILE", "{}/database")], "database.url_file", "is not a PostgreSQL address"),
     (&[("REDIS_URL_FILE", "{}/good")], "redis.url_file", "is not a Redis address"),
@@ -98,7 +98,7 @@ const FAULTS: [Fault; 12] = [
     (
         &[("REDIS_URL_FILE", "credential:../redis"), ("CREDENTIALS_DIRECTORY", "{}")],
         "redis.url_file",
-        "is no name of a systemd credential",
+        "is not a name of a systemd credential",
     ),
     (
         &[("TOLLGATE_SECRET_KEY_PREVIOUS_FILE", "{}/good")],

@@ -131,7 +131,7 @@ fn mixed_deltas() -> Vec<(Vec<Value>, Said)> {
             ],
             ("first second third end", "why", vec![read, "write({\"to\":1})"]),
         ),
-        // White space is no text of its own, and none of a text is lost.
+        // White space is not text of its own, and none of a text is lost.
         (
             vec![
                 begin(),

@@ -118,7 +118,7 @@ fn native_message(message: &Value) -> Result<(HashSet<String>, HashSet<String>),
             "tool_use" => {
                 name_fits(&block["id"])?;
                 name_fits(&block["name"])?;
-                ensure(block["input"].is_object(), || "input is no object".to_owned())?;
+                ensure(block["input"].is_object(), || "input is not an object".to_owned())?;
                 calls.insert(block["id"].as_str().unwrap().to_owned());
             }
             "text" => ensure(!block["text"].as_str().unwrap().trim().is_empty(), || {
@@ -174,7 +174,7 @@ fn chat_request(body: &Value) -> Result<(), Fault> {
             "tool" => {
                 let id = message["tool_call_id"].as_str().unwrap_or_default();
                 ensure(open.remove(id), || format!("{id} answers no call"))?;
-                ensure(message["content"].is_string(), || "a result that is no text".to_owned())?;
+                ensure(message["content"].is_string(), || "a result that is not text".to_owned())?;
                 continue;
             }
             "system" | "user" => {}
@@ -239,7 +239,7 @@ fn responses_request(body: &Value) -> Result<(), Fault> {
             "function_call" => {
                 name_fits(&item["call_id"])?;
                 name_fits(&item["name"])?;
-                ensure(item["arguments"].is_string(), || "arguments are no text".to_owned())?;
+                ensure(item["arguments"].is_string(), || "arguments are not text".to_owned())?;
                 calls.insert(item["call_id"].as_str().unwrap().to_owned());
             }
             "function_call_output" => {

@@ -361,7 +361,8 @@ fn arguments_that_are_an_object_are_read() {
     assert_eq!(calls, [("a".to_owned(), "{\"n\":1}".to_owned())]);
 }
 
-/// Providers' numbers may have a point, too; what cannot be read is told without the reader's words.
+/// Providers' numbers may have a point, too; what cannot be read is told without the reader's
+/// words.
 #[test]
 fn numbers_and_wrong_types_in_a_stream() {
     let chunk = |index: f64, text: &str| json!({"choices": [{"index": 0.0, "delta": {"tool_calls": [{"index": index, "id": text, "function": {"name": text, "arguments": "{}"}}]}}]});

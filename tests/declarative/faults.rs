@@ -91,7 +91,7 @@ async fn every_fault_is_named_with_its_place(backend: Backend) {
         assert_eq!(*before.get_or_insert_with(|| said.clone()), said, "both ways print the same");
     }
     for (text, expected) in [
-        ("users: [}\n", "gateway.yaml:1:9: is no valid YAML"),
+        ("users: [}\n", "gateway.yaml:1:9: is not valid YAML"),
         ("a: 1\na: 2\n", "gateway.yaml:2:1: a: is there already, in line 1"),
         ("- a\n", "gateway.yaml:1:1: must hold sections"),
         ("users: []\n", "gateway.yaml:1:1: version: is required: write `version: 1`"),

@@ -1,4 +1,4 @@
-//! What is no peer's data is refused with one message, and changes nothing.
+//! What is not a peer's data is refused with one message, and changes nothing.
 
 use tollgate::store::Backend;
 
@@ -49,7 +49,7 @@ async fn wrong_data_is_refused_and_named() {
         ("one-api", &text, 2, &["neither an SQLite database nor a MySQL dump"]),
         ("one-api", &binary, 2, &["neither an SQLite database nor a dump"]),
         ("new-api", &plain, 2, &["a PostgreSQL dump is not read"]),
-        ("litellm", &yaml, 2, &["bad.yaml:", "it is no valid YAML"]),
+        ("litellm", &yaml, 2, &["bad.yaml:", "it is not valid YAML"]),
         ("litellm", &other, 2, &["it has no model_list"]),
         ("new-api", &folder, 2, &["it is a folder"]),
         ("new-api", "mysql://root:password-of-the-address@localhost/x", 2, &["mysqldump"]),
@@ -90,7 +90,7 @@ async fn data_that_is_made_to_cost_is_refused_soon() {
     for (peer, from, said_so) in [
         ("new-api", &unclosed, "the file ends within a statement"),
         ("new-api", &long, "the statement is longer than 16 MiB"),
-        ("litellm", &aliases, "it is no valid YAML"),
+        ("litellm", &aliases, "it is not valid YAML"),
     ] {
         let (code, said) = bed.refused(peer, from).await;
         assert!(code == 2 && said.contains(said_so), "{said}");

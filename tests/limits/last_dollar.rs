@@ -28,7 +28,7 @@ async fn five_dollars(mode: &str) -> Fixture {
         .await;
     let fields = json!({"model_redirects": {"gold": "real"}, "cost_multiplier": 100});
     fixture.gateway.provider("native", &fixture.upstream.url, fields).await;
-    // A cheap provider is no reason to reserve less: the expensive one may answer.
+    // A cheap provider is not a reason to reserve less: the expensive one may answer.
     let cheap =
         json!({"model_redirects": {"gold": "real"}, "cost_multiplier": 0.01, "priority": 5});
     fixture.gateway.provider("native", &fixture.upstream.url, cheap).await;

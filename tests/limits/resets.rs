@@ -14,8 +14,8 @@ use crate::support::clock::SetClock;
 use crate::support::gateway::Gateway;
 use crate::support::redis::Redis;
 
-/// Half a minute before a day, a week and a month begin at once: Monday, the first of February 2027,
-/// 00:00 UTC.
+/// Half a minute before a day, a week and a month begin at once: Monday, the first of February
+/// 2027, 00:00 UTC.
 const BEFORE: i64 = 1_801_439_970;
 /// From then to a time when every window is another one, rolling ones too. The day is the next one
 /// but one, so that no end of a day is near.
@@ -65,7 +65,8 @@ impl Slow {
     }
 }
 
-/// Each request costs a dollar, and each limit is one: of a key, a user or a provider, in one window.
+/// Each request costs a dollar, and each limit is one: of a key, a user or a provider, in one
+/// window.
 const KEY_LIMITS: [(&str, &str); 5] = [
     ("limit5hUsd", "key_5h"),
     ("limitDailyUsd", "key_daily"),

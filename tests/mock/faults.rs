@@ -91,7 +91,7 @@ async fn broken_streams_break() {
         );
     }
     let stats = mock.see("/mock/stats").await;
-    assert_eq!(stats["dropped"], 0, "what the mock broke itself is no leaving peer: {stats}");
+    assert_eq!(stats["dropped"], 0, "what the mock broke itself is not a leaving peer: {stats}");
 }
 
 #[tokio::test]

@@ -102,7 +102,8 @@ fn responses_cases() -> Vec<Case> {
             drawn.clone(),
             json!({"tool_usage": images, "tools": [{"type": "function", "name": "f", "model": "m"},
                 {"type": "image_generation", "model": "drawn"}]}),
-            // 100 × 1 + 10 × 10, a search, and 400 × 5 + 300 × 8 + 200 × 1 + 100 × 2 + 50 × 8 + 1950 × 30
+            // 100 × 1 + 10 × 10, a search, and 400 × 5 + 300 × 8 + 200 × 1 + 100 × 2 + 50 × 8 +
+            // 1950 × 30
             "0.0779",
             json!([["image_generation", "drawn", 0, 0.0637]]),
         ),

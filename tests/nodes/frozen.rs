@@ -1,5 +1,5 @@
-//! A node that is frozen within a transaction holds locks in PostgreSQL. They must not keep the other
-//! nodes from writing for long.
+//! A node that is frozen within a transaction holds locks in PostgreSQL. They must not keep the
+//! other nodes from writing for long.
 
 use serde_json::json;
 use sqlx::{AnyConnection, Connection as _, Row as _};

@@ -1,5 +1,6 @@
 //! Costs that become known while a node rebuilds the shared counters, or reads the ledger for its
-//! own: the number of the database's transaction decides whether they are in them, on both databases.
+//! own: the number of the database's transaction decides whether they are in them, on both
+//! databases.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,8 +20,8 @@ use tollgate::domain::record::Record;
 use tollgate::domain::secret::Secret;
 use tollgate::domain::user::User;
 use tollgate::limits::{
-    Admission, Asks, CounterSettings, Counters, FromStore, Ledger, MOST_WAITING, SharedSettings,
-    TimeSource,
+    Admission, Asks, CounterSettings, CounterSource, Counters, FromStore, MOST_WAITING,
+    SharedSettings, TimeSource,
 };
 use tollgate::policy::reservation::Reservation;
 use tollgate::redis::Server as RedisServer;
@@ -58,7 +59,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl Ledger for Gated {
+impl CounterSource for Gated {
     fn read(
         &self,
         zone: Tz,
@@ -133,8 +134,9 @@ impl Node {
         let of = FromStore { store: store.clone(), is_delivered: Box::new(|| true) };
         let [waiting, begun, ended] = [0; 3].map(AtomicUsize::new);
         let ledger = Arc::new(Gated { ledger: of, gate: RwLock::new(()), waiting, begun, ended });
-        let keeper = counters.keeper(Arc::<Gated>::clone(&ledger), clock).unwrap();
-        tokio::spawn(keeper.run(std::future::pending()));
+        let connection_task =
+            counters.connection_task(Arc::<Gated>::clone(&ledger), clock).unwrap();
+        tokio::spawn(connection_task.run(std::future::pending()));
         let limits = Limits::default();
         let key = Key { id: KeyId(1), user_id: UserId(1), limits, ..key(UserId(1), "") };
         Self { store, redis, ledger, counters, key }
@@ -174,7 +176,7 @@ impl Node {
 
     /// Returns when this node's own counters were made from the ledger as it is now.
     async fn learns(&self) {
-        // The keeper reads one after the other.
+        // The connection task reads one after the other.
         let before = self.ledger.begun.load(Ordering::Relaxed);
         Self::until(async || self.ledger.ended.load(Ordering::Relaxed) > before).await;
     }

@@ -172,11 +172,11 @@ async fn redis_that_is_always_late_is_no_storm_of_losses_and_counts_everything_o
         .await;
         assert_eq!(node.metric("tollgate_redis_up").await, 0.0);
     }
-    // Each answer that times out begins a spell, and only an answer in time ends it.
-    let spells = pair.metric("tollgate_redis_slow_total").await;
+    // Each answer that times out begins a backoff, and only an answer in time ends it.
+    let backoffs = pair.metric("tollgate_redis_slow_total").await;
     assert!(
-        spells >= 2.0 && spells - before <= 2.0,
-        "one on each node: {spells}, {before} of them before"
+        backoffs >= 2.0 && backoffs - before <= 2.0,
+        "one on each node: {backoffs}, {before} of them before"
     );
     assert_eq!(pair.metric("tollgate_redis_losses_total").await, 0.0);
     delay.by(0);

@@ -102,7 +102,7 @@ async fn providers_get_no_context_if_they_are_not_to() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_collector_the_clients_context_passes_and_nothing_is_counted() {
-    // A standard variable that is set for every process is no fault without an endpoint.
+    // A standard variable that is set for every process is not a fault without an endpoint.
     let fixture = Fixture::native_with(&[("OTEL_SERVICE_NAME", "everything")]).await;
     let parent = format!("00-{TRACE}-b7ad6b7169203331-01");
     assert_eq!(

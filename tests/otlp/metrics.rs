@@ -104,7 +104,7 @@ async fn metrics_alone_need_no_traces_and_the_headers_may_be_in_a_file() {
     let traces = [
         ("TOLLGATE_TELEMETRY_OTLP_TRACES", "false"),
         ("TOLLGATE_TELEMETRY_OTLP_HEADERS_FILE", file.to_str().unwrap()),
-        // Without traces the ratio has no effect; a standard variable is no fault.
+        // Without traces the ratio has no effect; a standard variable is not a fault.
         ("OTEL_TRACES_SAMPLER_ARG", "1"),
     ];
     let fixture = traced(&collector.url, &[&METRICS[..], &traces].concat()).await;

@@ -135,7 +135,7 @@ async fn what_a_client_sends_arrives_with_the_users_name_and_without_its_key() {
         );
         assert_eq!(answer.bytes().await.unwrap().len(), 0);
     }
-    // It is no model call.
+    // It is not a model call.
     fixture.gateway.metric_shows("tollgate_otlp_relayed_total", |count| count == 3.0).await;
     assert_eq!(fixture.gateway.logs(0).await.len(), 0);
     let received = collector.received.lock();
@@ -259,7 +259,7 @@ async fn only_callers_with_a_key_get_through_and_only_what_is_telemetry() {
         text.contains("tollgate_otlp_relayed_total{result=\"refused\",signal=\"metrics\"} 5"),
         "{text}"
     );
-    // The administrator is no user.
+    // The administrator is not a user.
     let received = collector.received.lock();
     assert_eq!(received.metrics.len(), 1);
     let resource = received.metrics[0].resource_metrics[0].resource.clone().unwrap();

@@ -1,5 +1,5 @@
-//! Chat-compatible streams whose fields come in any order, through the gateway, for clients of every
-//! format: whole, complete and billed as one reply.
+//! Chat-compatible streams whose fields come in any order, through the gateway, for clients of
+//! every format: whole, complete and billed as one reply.
 
 use serde_json::{Value, json};
 use tollgate::domain::format::WireFormat;

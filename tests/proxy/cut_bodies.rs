@@ -1,4 +1,4 @@
-//! Replies that are no streams and end before their JSON does.
+//! Replies that are not streams and end before their JSON does.
 
 use futures_util::StreamExt as _;
 use serde_json::json;

@@ -126,7 +126,7 @@ async fn a_converted_error_and_a_rule_without_an_answer_keep_the_providers_words
     }
 }
 
-/// The status word of an alt-cli provider is no type of another format.
+/// The status word of an alt-cli provider is not a type of another format.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_converted_error_has_a_type_of_the_clients_format() {
     let (fixture, upstream) = (Fixture::bare(&[]).await, Upstream::start().await);

@@ -354,7 +354,7 @@ async fn an_answer_that_ends_in_an_error_is_no_success_where_formats_agree() {
     assert_eq!((of("completed"), of("broken_off")), (2, 2), "{rows:?}");
 }
 
-/// Conversion keeps neither codes nor bodies that are no stream.
+/// Conversion keeps neither codes nor bodies that are not a stream.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_error_in_place_of_a_converted_reply_is_judged_by_its_code() {
     let (fixture, bad, healthy) = two_of("chat-compatible").await;

@@ -116,7 +116,7 @@ async fn token_counts_neither_open_nor_close_a_circuit() {
     assert_eq!(fixture.ask().send().await.unwrap().status(), 502);
     upstream.default(json!({})).await;
     assert!(!count().await, "the provider counts");
-    assert_eq!(failures(&fixture).await, [1], "a count is no success");
+    assert_eq!(failures(&fixture).await, [1], "a count is not a success");
 }
 
 #[tokio::test(flavor = "multi_thread")]

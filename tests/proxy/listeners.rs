@@ -55,7 +55,7 @@ async fn the_administration_is_on_the_proxys_origin_only_where_that_is_set() {
     let page = get("/dashboard").await.unwrap();
     assert_eq!(page.status(), 200);
     assert!(page.headers()["content-type"].to_str().unwrap().starts_with("text/html"));
-    // The clients' paths, and requests that are no page, stay the proxy's.
+    // The clients' paths, and requests that are not a page, stay the proxy's.
     assert_eq!(get("/v1/models").await.unwrap().status(), 401);
     let stray: Value = call(&fixture, "/chat/completions").await.unwrap().json().await.unwrap();
     assert!(stray["error"]["message"].is_string(), "{stray}");

@@ -157,7 +157,8 @@ async fn a_provider_whose_list_lacks_a_named_model_is_not_asked() {
     let fixture = fixture().await;
     let url = &fixture.upstream.url;
     for kind in FORMATS {
-        // The redirect is for the request's own model: it makes no other one a model of the provider.
+        // The redirect is for the request's own model: it makes no other one a model of the
+        // provider.
         let fields = json!({"name": format!("narrow {kind}"), "allowed_models": ["m"],
             "model_redirects": {"dear": "m"}});
         fixture.gateway.provider(kind, url, fields).await;

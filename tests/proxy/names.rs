@@ -1,5 +1,5 @@
-//! Names from outside have one bound, wherever they are: a model's in bodies and paths, what is kept
-//! and logged of a path and of the client's name.
+//! Names from outside have one bound, wherever they are: a model's in bodies and paths, what is
+//! kept and logged of a path and of the client's name.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Replies without anything usable: the same judgement whether they are passed through or converted,
-//! whole or streamed. And empty replies that are a model's own end.
+//! Replies without anything usable: the same judgement whether they are passed through or
+//! converted, whole or streamed. And empty replies that are a model's own end.
 
 use serde_json::{Value, json};
 

@@ -37,7 +37,7 @@ fn is_final(headers: &HeaderMap, format: &str, zone: &str) {
     assert_eq!(cost, ["0.02", "0"], "{format}");
     assert!(
         headers.keys().all(|name| !name.as_str().contains("requests")),
-        "money is no requests: {headers:?}"
+        "money is not requests: {headers:?}"
     );
 }
 

@@ -21,7 +21,7 @@ impl Supervisor {
         Self { socket, _dir: dir, path }
     }
 
-    /// The next message that is no heartbeat.
+    /// The next message that is not a heartbeat.
     fn receives(&self) -> String {
         loop {
             let message = self.next();

@@ -157,7 +157,7 @@ async fn a_rate_limit_that_comes_while_the_body_is_sent_leads_to_the_next_provid
     assert_eq!((&row["attempts"], &row["outcome"]), (&json!(2), &json!("completed")), "{row}");
 }
 
-/// What comes before the body has been read is no error: the body is still needed.
+/// What comes before the body has been read is not an error: the body is still needed.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interim_answer_or_the_head_of_a_reply_stops_no_body() {
     let reply = raw::reply();

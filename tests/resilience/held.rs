@@ -28,8 +28,8 @@ async fn fixture(format: &str) -> Fixture {
     Fixture { gateway, upstream, key, user_id, key_id }
 }
 
-/// Streams in flight, which wait for [`Upstream::go_on`]. Each gives the request's id once its client
-/// has all of it.
+/// Streams in flight, which wait for [`Upstream::go_on`]. Each gives the request's id once its
+/// client has all of it.
 async fn begin(fixture: &Fixture, streams: usize) -> JoinSet<String> {
     fixture.upstream.default(json!({"events": 6, "hold_after": 4})).await;
     let mut asking = JoinSet::new();

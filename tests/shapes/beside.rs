@@ -37,9 +37,9 @@ async fn held(fixture: &Fixture) -> f64 {
     fixture.gateway.metric("tollgate_request_body_bytes").await
 }
 
-/// On a busy machine the test itself may come too late to ask, or to look, or the conversion may take
-/// longer than its bound: then it tries again. If a conversion keeps the others waiting, no try
-/// succeeds.
+/// On a busy machine the test itself may come too late to ask, or to look, or the conversion may
+/// take longer than its bound: then it tries again. If a conversion keeps the others waiting, no
+/// try succeeds.
 const TRIES: usize = 5;
 
 /// Asks a short question once the conversion of `asked` runs. Whether it was answered before that

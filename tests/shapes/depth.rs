@@ -1,5 +1,5 @@
 //! Values that nest 10 000 levels, in every member that nobody reads: a reply reaches the client of
-//! each format, and its bill is exact. What a model writes is no failure of its provider.
+//! each format, and its bill is exact. What a model writes is not a failure of its provider.
 
 use serde_json::json;
 

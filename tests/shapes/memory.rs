@@ -69,7 +69,7 @@ fn every_shape_takes_a_small_multiple_of_its_bytes() {
     ];
     for (kind, (shapes, convert)) in kinds.into_iter().enumerate() {
         for (turn, shape) in shapes.iter().enumerate() {
-            // A reply of which a client could read nothing, or too much, is no reply.
+            // A reply of which a client could read nothing, or too much, is not a reply.
             let is_fault = |fault: &String| kind == 0 || fault.contains(" times ");
             faults.extend(check((shape, turn), MANY, convert).err().filter(is_fault));
             // Of the other elements only the memory counts: most are refused.

@@ -98,7 +98,7 @@ async fn two_users_of_many_raise_nothing_unless_an_administrator_is_ahead_of_the
     exchange(1).await;
     assert_eq!(newest(&one).as_deref(), Some("2.0.9"));
     assert_eq!(newest(&other).as_deref(), Some("2.0.9"), "a node that has seen none of them");
-    // The admin token is no user, and counts on every node.
+    // The admin token is not a user, and counts on every node.
     one.note(ClientUser::TOKEN, version("2.2.0"), NOON.plus_ms(2));
     exchange(60_000).await;
     assert_eq!(newest(&other).as_deref(), Some("2.1.0"));

@@ -4,7 +4,7 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row};
 use tollgate::domain::clock::{Clock, SystemClock, Timestamp};
 use tollgate::domain::ids::RequestId;
 use tollgate::domain::record::Record;
-use tollgate::store::transfer::{Source, Target};
+use tollgate::store::transfer::{TransferSource, TransferTarget};
 use tollgate::store::{Backend, LogFilter, LogPage, LogPageAsk, Store, StoreError};
 
 use super::Place;
@@ -101,8 +101,8 @@ async fn rows_of_any_time_have_a_place_and_go_to_their_month_when_it_has_one() {
     assert!(store.keep_partitions(far).await.unwrap().is_empty(), "nothing is missing");
 }
 
-/// A report that takes long holds a table: the partition waits for the next look, writers do not wait
-/// for long, and the other table gets its partitions.
+/// A report that takes long holds a table: the partition waits for the next look, writers do not
+/// wait for long, and the other table gets its partitions.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_report_delays_a_partition_and_no_writer() {
     let place = Place::new(Backend::Postgres);
@@ -173,10 +173,10 @@ async fn a_move_from_sqlite_makes_the_months_of_its_rows() {
     let times = [now.plus_ms(-400 * DAY), now.plus_ms(-100 * DAY), now, noon(1970, 1, 1)];
     let records: Vec<Record> = times.iter().zip(0..).map(|(&time, n)| at(time, n)).collect();
     assert_eq!(store.append_records(&records).await.unwrap(), 4);
-    let source = Source::held(&store).await.unwrap();
+    let source = TransferSource::held(&store).await.unwrap();
     let figures = source.figures().await.unwrap();
     let to = Place::new(Backend::Postgres);
-    let mut target = Target::connect(&to.url).await.unwrap();
+    let mut target = TransferTarget::connect(&to.url).await.unwrap();
     target.begin(&source, &figures, "the source").await.unwrap();
     let mut names = vec![month(times[0], 0), month(times[1], 0), month(now, 0), month(now, 1)];
     names.push("other".to_owned());

@@ -111,7 +111,7 @@ async fn reports_of_the_gateway_come_from_the_replica_while_it_is_near_and_else_
     the_gateway_says_what_it_reads_from(&pair, &store).await;
 }
 
-/// No server that is no standby, and no other database.
+/// No server that is not a standby, and no other database.
 async fn only_a_standby_of_the_database_is_used(pair: &Pair) {
     let name = pair.url.split('/').nth(3).unwrap().split('?').next().unwrap();
     let other = pair.primary.fresh_database();

@@ -108,8 +108,8 @@ async fn ping_answers(place: Place) {
     place.open().await.ping().await.unwrap();
 }
 
-/// A migration may take minutes on a large log, and other nodes wait for it. Roles and databases often
-/// have a bound for statements.
+/// A migration may take minutes on a large log, and other nodes wait for it. Roles and databases
+/// often have a bound for statements.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_bound_of_the_server_for_statements_does_not_end_a_migration() {
     let place = Place::new(Backend::Postgres);
@@ -171,7 +171,7 @@ async fn a_folder_that_is_a_file_and_a_file_that_is_no_database_are_refused() {
     assert!(matches!(error, StoreError::Unreachable { .. }), "{error}");
     std::fs::write(
         dir.path().join("tollgate.db"),
-        "this is no database, but long enough to have a header".repeat(99),
+        "this is not a database, but long enough to have a header".repeat(99),
     )
     .unwrap();
     let error = Store::open_sqlite(dir.path()).await.unwrap_err();

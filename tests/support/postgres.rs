@@ -29,9 +29,9 @@ static DATABASES: AtomicU32 = AtomicU32::new(0);
 /// Nothing that a test writes is worth waiting for a disk.
 const FAST: &str = "-c fsync=off -c full_page_writes=off";
 
-/// `$1` the programs, `$2` the folder, `$3` options of the server, `$4` the folder of the server that
-/// it is to be a standby of, or nothing; the rest the words that run a program as the right user.
-/// The guard ignores interrupts, which are for the tests.
+/// `$1` the programs, `$2` the folder, `$3` options of the server, `$4` the folder of the server
+/// that it is to be a standby of, or nothing; the rest the words that run a program as the right
+/// user. The guard ignores interrupts, which are for the tests.
 const GUARD: &str = r#"
 trap '' INT TERM HUP
 bin=$1; dir=$2; options=$3; primary=$4; shift 4

@@ -220,7 +220,7 @@ async fn a_missing_credential_is_named_if_the_others_cannot_take_the_request() {
     assert_eq!(ask(stored).await.0, 400);
 }
 
-/// It is no matter of the key's groups, and an operator learns what to do.
+/// It is not a matter of the key's groups, and an operator learns what to do.
 async fn the_missing_credential_is_named(bed: &Bed, user: &str, id: i64) {
     let body =
         json!({"model": "m", "max_tokens": 8, "messages": [{"role": "user", "content": "hi"}]});

@@ -38,7 +38,7 @@ fn main() -> Result<()> {
     let args = Args::parse();
     ensure!(
         args.addr.ip().is_loopback(),
-        "only loopback: this is no tool for other people's servers"
+        "only loopback: this is not a tool for other people's servers"
     );
     let body = payload::body(&args.model, args.bytes, args.stream);
     let request = payload::request(&args.path, &args.key, payload::ONE_SESSION, &body);

@@ -1,5 +1,5 @@
-//! The pure part of tollgate: types, wire formats and decisions. It does no I/O, reads no clock, and
-//! knows nothing of the gateway.
+//! The pure part of tollgate: types, wire formats and decisions. It does no I/O, reads no clock,
+//! and knows nothing of the gateway.
 //!
 //! ```text
 //! formats policy                  they never import each other

@@ -6,10 +6,10 @@
 
 use serde_json::Value;
 
-use super::ask::Asked;
+use super::ask::MockAsk;
 use super::directive::{CallSpec, Directive, Finish};
 use super::path::Route;
-use super::reply::{MockCall, Part, Reply, words};
+use super::reply::{MockCall, MockPart, MockReply, words};
 use super::schema;
 use tollgate_formats::domain::usage::Usage;
 
@@ -21,27 +21,27 @@ const LETTERS_PER_TOKEN: u64 = 4;
 #[must_use]
 pub(super) fn compose(
     route: &Route,
-    asked: &Asked,
+    asked: &MockAsk,
     directive: &Directive,
     request: Value,
     serial: u64,
-) -> Reply {
+) -> MockReply {
     let calls = calls(asked, directive, serial);
     let mut parts = Vec::new();
     let unasked = (asked.thinks && !calls.is_empty()).then(|| "A tool was asked for.".to_owned());
     if let Some(thinking) = directive.thinking.clone().or(unasked) {
-        parts.push(Part::Thinking(thinking));
+        parts.push(MockPart::Thinking(thinking));
     }
     if let Some(text) = text(asked, directive, calls.is_empty()) {
-        parts.push(Part::Text(text));
+        parts.push(MockPart::Text(text));
     }
     let has_calls = !calls.is_empty();
-    parts.extend(calls.into_iter().map(Part::MockCall));
+    parts.extend(calls.into_iter().map(MockPart::MockCall));
     let finish =
         directive.finish.unwrap_or(if has_calls { Finish::ToolCalls } else { Finish::Stop });
     let usage = (!directive.no_usage)
         .then(|| directive.usage.map_or_else(|| computed_usage(asked, &parts), Usage::from));
-    Reply {
+    MockReply {
         serial,
         model: asked.model.clone(),
         parts,
@@ -56,7 +56,7 @@ pub(super) fn compose(
     }
 }
 
-fn calls(asked: &Asked, directive: &Directive, serial: u64) -> Vec<MockCall> {
+fn calls(asked: &MockAsk, directive: &Directive, serial: u64) -> Vec<MockCall> {
     let wished;
     let specs = if directive.tools.is_empty() && asked.results.is_empty() && !speaks(directive) {
         wished = wishes(asked);
@@ -88,7 +88,7 @@ fn call(spec: &CallSpec, serial: u64, index: usize) -> MockCall {
 }
 
 /// Every `use tool NAME {json}` in the user's text whose tool is offered.
-fn wishes(asked: &Asked) -> Vec<CallSpec> {
+fn wishes(asked: &MockAsk) -> Vec<CallSpec> {
     let mut found = Vec::new();
     for (at, _) in asked.user_text.match_indices(WISH) {
         let rest = &asked.user_text[at + WISH.len()..];
@@ -104,7 +104,7 @@ fn wishes(asked: &Asked) -> Vec<CallSpec> {
     found
 }
 
-fn text(asked: &Asked, directive: &Directive, alone: bool) -> Option<String> {
+fn text(asked: &MockAsk, directive: &Directive, alone: bool) -> Option<String> {
     let mut text = directive.text.clone();
     let count = directive.words.or(directive.events.filter(|_| text.is_none() && alone));
     if let Some(count) = count {
@@ -127,15 +127,15 @@ fn text(asked: &Asked, directive: &Directive, alone: bool) -> Option<String> {
     })
 }
 
-fn computed_usage(asked: &Asked, parts: &[Part]) -> Usage {
+fn computed_usage(asked: &MockAsk, parts: &[MockPart]) -> Usage {
     let tokens = |text: &str| (text.chars().count() as u64).div_ceil(LETTERS_PER_TOKEN);
     let mut usage =
         Usage { input: asked.letters.div_ceil(LETTERS_PER_TOKEN).max(1), ..Usage::default() };
     for part in parts {
         match part {
-            Part::Thinking(text) => usage.reasoning += tokens(text),
-            Part::Text(text) => usage.output += tokens(text),
-            Part::MockCall(call) => usage.output += tokens(&call.name) + tokens(&call.text),
+            MockPart::Thinking(text) => usage.reasoning += tokens(text),
+            MockPart::Text(text) => usage.output += tokens(text),
+            MockPart::MockCall(call) => usage.output += tokens(&call.name) + tokens(&call.text),
         }
     }
     usage.output = (usage.output + usage.reasoning).max(1);
@@ -144,18 +144,22 @@ fn computed_usage(asked: &Asked, parts: &[Part]) -> Usage {
 
 /// The request's texts in tokens, for the counting operations.
 #[must_use]
-pub(super) fn count_tokens(asked: &Asked) -> u64 {
+pub(super) fn count_tokens(asked: &MockAsk) -> u64 {
     asked.letters.div_ceil(LETTERS_PER_TOKEN).max(1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::path::Operation;
+    use crate::path::MockOperation;
     use tollgate_formats::domain::format::WireFormat;
 
-    fn asked(text: &str) -> Asked {
-        Asked { offered: vec!["Bash".to_owned()], user_text: text.to_owned(), ..Asked::default() }
+    fn asked(text: &str) -> MockAsk {
+        MockAsk {
+            offered: vec!["Bash".to_owned()],
+            user_text: text.to_owned(),
+            ..MockAsk::default()
+        }
     }
 
     #[test]
@@ -181,10 +185,10 @@ mod tests {
 
     #[test]
     fn usage_follows_lengths() {
-        let asked = Asked { letters: 9, ..Asked::default() };
+        let asked = MockAsk { letters: 9, ..MockAsk::default() };
         let usage = computed_usage(
             &asked,
-            &[Part::Thinking("12345".to_owned()), Part::Text("1234".to_owned())],
+            &[MockPart::Thinking("12345".to_owned()), MockPart::Text("1234".to_owned())],
         );
         assert_eq!((usage.input, usage.output, usage.reasoning), (3, 3, 2));
     }
@@ -193,13 +197,13 @@ mod tests {
     fn a_call_begins_with_thinking_where_thinking_is_enabled() {
         let mut asked = asked("use tool look {\"at\":\"it\"}");
         asked.offered = vec!["look".to_owned()];
-        let (format, operation) = (WireFormat::Native, Operation::Generate);
+        let (format, operation) = (WireFormat::Native, MockOperation::Generate);
         let route = Route { format, operation, model: None, stream: None, wrapped: false };
         for (thinks, parts) in [(false, 1), (true, 2)] {
             asked.thinks = thinks;
             let reply = compose(&route, &asked, &Directive::default(), Value::Null, 1);
             assert_eq!(reply.parts.len(), parts, "thinks: {thinks}");
-            assert_eq!(matches!(reply.parts[0], Part::Thinking(_)), thinks);
+            assert_eq!(matches!(reply.parts[0], MockPart::Thinking(_)), thinks);
         }
     }
 }

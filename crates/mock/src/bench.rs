@@ -17,10 +17,10 @@ use serde_json::Value;
 
 use super::directive::Finish;
 use super::path;
-use super::play::{Playback, Step};
+use super::play::{PlayStep, Playback};
 use super::query::query;
 use super::records::Exchange;
-use super::reply::{Part, Reply};
+use super::reply::{MockPart, MockReply};
 use super::wire;
 use tollgate_formats::domain::format::WireFormat;
 use tollgate_formats::domain::usage::Usage;
@@ -51,7 +51,8 @@ pub(super) fn wanted(parts: &Parts, first: &[u8]) -> Option<Bench> {
         (_, true) => true,
         _ => return None,
     };
-    let route = path::parse(path).filter(|route| route.operation == path::Operation::Generate)?;
+    let route =
+        path::parse(path).filter(|route| route.operation == path::MockOperation::Generate)?;
     Some(Bench { format: route.format, stream })
 }
 
@@ -65,10 +66,10 @@ static PREBUILT: LazyLock<[Prebuilt; 4]> = LazyLock::new(|| WireFormat::ALL.map(
 fn prebuild(format: WireFormat) -> Prebuilt {
     let text = "The quick brown fox jumps over the lazy dog. ".repeat(20);
     let usage = Usage { input: 500, output: 225, ..Usage::default() };
-    let reply = Reply {
+    let reply = MockReply {
         serial: 0,
         model: "bench".to_owned(),
-        parts: vec![Part::Text(text)],
+        parts: vec![MockPart::Text(text)],
         finish: Finish::Stop,
         usage: Some(usage),
         include_usage: true,
@@ -90,7 +91,7 @@ pub(super) fn answer(bench: Bench, parts: &Parts, exchange: Exchange) -> Respons
         (stream_steps(&prebuilt.events, parts), None, "text/event-stream")
     } else {
         (
-            vec![Step::Write(prebuilt.whole.clone())],
+            vec![PlayStep::Write(prebuilt.whole.clone())],
             Some(prebuilt.whole.len() as u64),
             "application/json",
         )
@@ -100,7 +101,7 @@ pub(super) fn answer(bench: Bench, parts: &Parts, exchange: Exchange) -> Respons
     response
 }
 
-fn stream_steps(events: &[Bytes], parts: &Parts) -> Vec<Step> {
+fn stream_steps(events: &[Bytes], parts: &Parts) -> Vec<PlayStep> {
     let pace = parts
         .uri
         .query()
@@ -110,9 +111,9 @@ fn stream_steps(events: &[Bytes], parts: &Parts) -> Vec<Step> {
     let mut steps = Vec::with_capacity(events.len() * 2);
     for (index, event) in events.iter().enumerate() {
         if let Some(pause) = pause.filter(|_| index > 0) {
-            steps.push(Step::Pause(pause));
+            steps.push(PlayStep::Pause(pause));
         }
-        steps.push(Step::Write(event.clone()));
+        steps.push(PlayStep::Write(event.clone()));
     }
     steps
 }

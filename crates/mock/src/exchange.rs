@@ -12,17 +12,17 @@ use axum::response::Response;
 use http::request::Parts;
 use serde_json::Value;
 
-use super::ask::{self, Asked};
+use super::ask::{self, MockAsk};
 use super::bench;
 use super::directive::{self, Directive, DirectiveError, Layer};
 use super::instance::Mock;
-use super::path::{self, Operation, Route};
+use super::path::{self, MockOperation, Route};
 use super::play::Playback;
 use super::query::query;
 use super::records::Exchange;
 use super::stage::{self, StagedAnswer};
 use super::strict;
-use super::wire::Fault;
+use super::wire::WireFault;
 use tollgate_formats::domain::format::WireFormat;
 
 /// Largest request body taken, in bytes.
@@ -42,7 +42,7 @@ pub(super) async fn handle(State(mock): State<Arc<Mock>>, request: Request) -> R
         Received::TooLarge => {
             let answer = StagedAnswer::fault(
                 format_of(&parts),
-                &Fault::new(413, "Request exceeds the maximum size"),
+                &WireFault::new(413, "Request exceeds the maximum size"),
             );
             send(answer, &Directive::default(), exchange).await
         }
@@ -87,10 +87,10 @@ async fn receive(parts: &Parts, mut body: Body) -> Received {
 /// The answer, and the directive that says how it is played.
 fn judge(mock: &Mock, parts: &Parts, bytes: &Bytes, serial: u64) -> (StagedAnswer, Directive) {
     let Some(mut route) = path::parse(parts.uri.path()) else {
-        let fault = Fault::new(404, format!("Unknown path {}", parts.uri.path()));
+        let fault = WireFault::new(404, format!("Unknown path {}", parts.uri.path()));
         return (StagedAnswer::fault(format_of(parts), &fault), Directive::default());
     };
-    if matches!(route.operation, Operation::ListModels | Operation::GetModel(_)) {
+    if matches!(route.operation, MockOperation::ListModels | MockOperation::GetModel(_)) {
         route.format = format_of(parts);
     }
     if let Err(fault) = strict::method(&route, parts) {
@@ -101,7 +101,7 @@ fn judge(mock: &Mock, parts: &Parts, bytes: &Bytes, serial: u64) -> (StagedAnswe
     let directive = match directive_for(mock, parts, &route, &mut asked) {
         Ok(directive) => directive,
         Err(error) => {
-            let fault = Fault::bad(error.to_string()).code("mock_directive");
+            let fault = WireFault::bad(error.to_string()).code("mock_directive");
             return (StagedAnswer::fault(route.format, &fault), Directive::default());
         }
     };
@@ -121,9 +121,9 @@ fn directive_for(
     mock: &Mock,
     parts: &Parts,
     route: &Route,
-    asked: &mut Asked,
+    asked: &mut MockAsk,
 ) -> Result<Directive, DirectiveError> {
-    let generating = route.operation == Operation::Generate;
+    let generating = route.operation == MockOperation::Generate;
     let (mut layers, scripted) =
         mock.layers(credential(parts).as_deref().unwrap_or_default(), generating);
     let (marked, text) = directive::from_text(&asked.user_text)?;

@@ -63,7 +63,7 @@ pub async fn serve(
 ) -> io::Result<()> {
     let mock = Arc::new(Mock::default());
     let closing = Arc::clone(&mock);
-    let counted = Counted { listener, mock: Arc::clone(&mock) };
+    let counted = CountedListener { listener, mock: Arc::clone(&mock) };
     axum::serve(counted, control::routes(mock))
         .with_graceful_shutdown(async move {
             shutdown.await;
@@ -73,12 +73,12 @@ pub async fn serve(
 }
 
 /// A listener that counts connections and switches Nagle's algorithm off.
-struct Counted {
+struct CountedListener {
     listener: TcpListener,
     mock: Arc<Mock>,
 }
 
-impl axum::serve::Listener for Counted {
+impl axum::serve::Listener for CountedListener {
     type Io = TcpStream;
     type Addr = SocketAddr;
 

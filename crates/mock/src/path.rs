@@ -4,7 +4,7 @@ use tollgate_formats::domain::format::WireFormat;
 
 /// The requested operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Operation {
+pub(super) enum MockOperation {
     Generate,
     CountTokens,
     ListModels,
@@ -15,7 +15,7 @@ pub(super) enum Operation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Route {
     pub format: WireFormat,
-    pub operation: Operation,
+    pub operation: MockOperation,
     /// The model, if the path contains it.
     pub model: Option<String>,
     /// Streaming, if the path decides it.
@@ -25,7 +25,7 @@ pub(super) struct Route {
 }
 
 impl Route {
-    const fn plain(format: WireFormat, operation: Operation) -> Self {
+    const fn plain(format: WireFormat, operation: MockOperation) -> Self {
         Self { format, operation, model: None, stream: None, wrapped: false }
     }
 }
@@ -33,7 +33,7 @@ impl Route {
 /// The route of `path`, or `None` if the real services would answer 404.
 #[must_use]
 pub(super) fn parse(path: &str) -> Option<Route> {
-    use Operation::{CountTokens, Generate, GetModel, ListModels};
+    use MockOperation::{CountTokens, Generate, GetModel, ListModels};
     let route = match path {
         "/v1/messages" => Route::plain(WireFormat::Native, Generate),
         "/v1/messages/count_tokens" => Route::plain(WireFormat::Native, CountTokens),
@@ -63,9 +63,9 @@ pub(super) fn parse(path: &str) -> Option<Route> {
 
 fn alt_verb(verb: &str, model: Option<&str>) -> Option<Route> {
     let (operation, stream) = match verb {
-        "generateContent" => (Operation::Generate, Some(false)),
-        "streamGenerateContent" => (Operation::Generate, Some(true)),
-        "countTokens" => (Operation::CountTokens, None),
+        "generateContent" => (MockOperation::Generate, Some(false)),
+        "streamGenerateContent" => (MockOperation::Generate, Some(true)),
+        "countTokens" => (MockOperation::CountTokens, None),
         _ => return None,
     };
     Some(Route {
@@ -84,21 +84,24 @@ mod tests {
     #[test]
     fn paths_of_all_formats() {
         let cases = [
-            ("/v1/messages", Some((WireFormat::Native, Operation::Generate, None))),
-            ("/v1/responses", Some((WireFormat::Responses, Operation::Generate, None))),
+            ("/v1/messages", Some((WireFormat::Native, MockOperation::Generate, None))),
+            ("/v1/responses", Some((WireFormat::Responses, MockOperation::Generate, None))),
             (
                 "/v1beta/models/m:countTokens",
-                Some((WireFormat::AltCli, Operation::CountTokens, Some("m"))),
+                Some((WireFormat::AltCli, MockOperation::CountTokens, Some("m"))),
             ),
             (
                 "/v1/models/m:streamGenerateContent",
-                Some((WireFormat::AltCli, Operation::Generate, Some("m"))),
+                Some((WireFormat::AltCli, MockOperation::Generate, Some("m"))),
             ),
             (
                 "/v1/models/a:b",
-                Some((WireFormat::Chat, Operation::GetModel("a:b".to_owned()), None)),
+                Some((WireFormat::Chat, MockOperation::GetModel("a:b".to_owned()), None)),
             ),
-            ("/v1internal:generateContent", Some((WireFormat::AltCli, Operation::Generate, None))),
+            (
+                "/v1internal:generateContent",
+                Some((WireFormat::AltCli, MockOperation::Generate, None)),
+            ),
             ("/v1/nothing", None),
             ("/v1/models/", None),
         ];

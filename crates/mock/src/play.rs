@@ -18,7 +18,7 @@ use super::records::Exchange;
 
 /// One step of a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum PlayStep {
     Write(Bytes),
     Pause(Duration),
     /// Wait for the operator.
@@ -33,7 +33,7 @@ pub(super) enum Step {
 
 /// The body. Dropping it before its last step counts as the peer closing.
 pub(super) struct Playback {
-    steps: VecDeque<Step>,
+    steps: VecDeque<PlayStep>,
     /// Remaining bytes, if the length is declared.
     left: Option<u64>,
     /// The pause before the next step.
@@ -44,7 +44,7 @@ pub(super) struct Playback {
 
 impl Playback {
     /// `length`, if given, is declared to the peer; it may be more than the steps write.
-    pub(super) fn new(steps: Vec<Step>, length: Option<u64>, exchange: Exchange) -> Self {
+    pub(super) fn new(steps: Vec<PlayStep>, length: Option<u64>, exchange: Exchange) -> Self {
         let mut playback =
             Self { steps: steps.into(), left: length, pause: None, stalled: None, exchange };
         playback.note_end();
@@ -52,7 +52,7 @@ impl Playback {
     }
 
     fn note_end(&mut self) {
-        if self.steps.iter().all(|step| *step == Step::Flush) {
+        if self.steps.iter().all(|step| *step == PlayStep::Flush) {
             self.exchange.finish();
         }
     }
@@ -81,24 +81,26 @@ impl Body for Playback {
             }
             match self.steps.pop_front() {
                 None => return Poll::Ready(None),
-                Some(Step::Write(bytes)) => {
+                Some(PlayStep::Write(bytes)) => {
                     self.left = self.left.map(|left| left.saturating_sub(bytes.len() as u64));
                     self.note_end();
                     return Poll::Ready(Some(Ok(Frame::data(bytes))));
                 }
-                Some(Step::Pause(time)) => self.pause = Some(Box::pin(tokio::time::sleep(time))),
-                Some(Step::Hold) => self.pause = Some(Box::pin(self.exchange.told_to_go_on())),
-                Some(Step::Flush) => {
+                Some(PlayStep::Pause(time)) => {
+                    self.pause = Some(Box::pin(tokio::time::sleep(time)))
+                }
+                Some(PlayStep::Hold) => self.pause = Some(Box::pin(self.exchange.told_to_go_on())),
+                Some(PlayStep::Flush) => {
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
                 }
-                Some(Step::Cut) => {
+                Some(PlayStep::Cut) => {
                     self.exchange.finish();
                     return Poll::Ready(Some(Err(io::Error::other(
                         "the mock was asked to cut the connection",
                     ))));
                 }
-                Some(Step::Stall) => self.stalled = Some(Box::pin(self.exchange.closing())),
+                Some(PlayStep::Stall) => self.stalled = Some(Box::pin(self.exchange.closing())),
             }
         }
     }

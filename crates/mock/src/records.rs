@@ -19,7 +19,7 @@ const MAX_BODY: usize = 4 << 20;
 
 /// How an exchange ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ExchangeState {
     Running,
     Finished,
     Dropped,
@@ -32,12 +32,12 @@ struct Record {
     body: Bytes,
     body_bytes: usize,
     status: Option<u16>,
-    state: State,
+    state: ExchangeState,
 }
 
 /// Counts since the start.
 #[derive(Debug, Default)]
-struct Counts {
+struct MockCounts {
     started: AtomicU64,
     finished: AtomicU64,
     dropped: AtomicU64,
@@ -48,7 +48,7 @@ struct Counts {
 #[derive(Debug)]
 pub(super) struct Records {
     kept: Mutex<VecDeque<Record>>,
-    counts: Counts,
+    counts: MockCounts,
     changed: Notify,
     closing: watch::Sender<bool>,
     /// How many held streams may continue.
@@ -60,7 +60,7 @@ impl Default for Records {
         let (closing, _) = watch::channel(false);
         Self {
             kept: Mutex::default(),
-            counts: Counts::default(),
+            counts: MockCounts::default(),
             changed: Notify::new(),
             closing,
             words: Arc::new(Semaphore::new(0)),
@@ -164,7 +164,7 @@ impl Exchange {
     pub(super) fn keep(&self, parts: Parts, body: &Bytes) {
         let shown = body.slice(..body.len().min(MAX_BODY));
         let serial = self.serial;
-        let state = State::Running;
+        let state = ExchangeState::Running;
         self.records.keep(Record {
             serial,
             parts,
@@ -182,15 +182,16 @@ impl Exchange {
 
     /// The mock has sent its complete answer.
     pub(super) fn finish(&mut self) {
-        self.end(State::Finished);
+        self.end(ExchangeState::Finished);
     }
 
-    fn end(&mut self, state: State) {
+    fn end(&mut self, state: ExchangeState) {
         if std::mem::replace(&mut self.ended, true) {
             return;
         }
         let counts = &self.records.counts;
-        let count = if state == State::Finished { &counts.finished } else { &counts.dropped };
+        let count =
+            if state == ExchangeState::Finished { &counts.finished } else { &counts.dropped };
         self.records.update(self.serial, |record| record.state = state);
         count.fetch_add(1, Ordering::Relaxed);
         self.records.changed.notify_waiters();
@@ -224,7 +225,7 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        self.end(State::Dropped);
+        self.end(ExchangeState::Dropped);
     }
 }
 
@@ -245,9 +246,9 @@ fn shown(record: &Record) -> Value {
     let body = serde_json::from_slice(&record.body)
         .unwrap_or_else(|_| json!(String::from_utf8_lossy(&record.body)));
     let state = match record.state {
-        State::Running => "running",
-        State::Finished => "finished",
-        State::Dropped => "dropped",
+        ExchangeState::Running => "running",
+        ExchangeState::Finished => "finished",
+        ExchangeState::Dropped => "dropped",
     };
     json!({
         "number": record.serial, "method": record.parts.method.as_str(), "path": record.parts.uri.path(),

@@ -11,7 +11,7 @@ const DELTA_CHARS: usize = 16;
 
 /// One part of a reply, in order.
 #[derive(Debug, Clone)]
-pub(super) enum Part {
+pub(super) enum MockPart {
     Thinking(String),
     Text(String),
     MockCall(MockCall),
@@ -45,11 +45,11 @@ impl MockCall {
 
 /// A complete reply.
 #[derive(Debug, Clone)]
-pub(super) struct Reply {
+pub(super) struct MockReply {
     /// Number of the request at this mock: the base of its ids.
     pub serial: u64,
     pub model: String,
-    pub parts: Vec<Part>,
+    pub parts: Vec<MockPart>,
     pub finish: Finish,
     /// `None`: the reply reports no usage at all.
     pub usage: Option<Usage>,
@@ -67,7 +67,7 @@ pub(super) struct Reply {
     pub request: Value,
 }
 
-impl Reply {
+impl MockReply {
     /// `text` cut into this reply's number of deltas, at letter boundaries.
     #[must_use]
     pub(super) fn deltas<'t>(&self, text: &'t str) -> Vec<&'t str> {

@@ -8,14 +8,14 @@ use http::request::Parts;
 use serde_json::Value;
 
 use super::answer;
-use super::ask::Asked;
+use super::ask::MockAsk;
 use super::directive::{Chunking, Directive};
-use super::path::{Operation, Route};
-use super::play::{Step, gzip, writes};
+use super::path::{MockOperation, Route};
+use super::play::{PlayStep, gzip, writes};
 use super::query::query;
-use super::reply::Reply;
+use super::reply::MockReply;
 use super::strict;
-use super::wire::{self, Fault, models};
+use super::wire::{self, WireFault, models};
 use tollgate_formats::domain::format::WireFormat;
 
 const JSON: &str = "application/json";
@@ -45,7 +45,7 @@ impl StagedAnswer {
 
     /// An error reply.
     #[must_use]
-    pub(super) fn fault(format: WireFormat, fault: &Fault) -> Self {
+    pub(super) fn fault(format: WireFormat, fault: &WireFault) -> Self {
         Self::whole(format, fault.status, fault.body(format).to_string())
     }
 
@@ -61,18 +61,18 @@ pub(super) fn answer(
     directive: &Directive,
     parts: &Parts,
     body: Result<Value, serde_json::Error>,
-    (asked, serial): (&Asked, u64),
+    (asked, serial): (&MockAsk, u64),
 ) -> StagedAnswer {
     let format = route.format;
     if let Some(scripted) = scripted(format, directive, asked.stream) {
         return scripted;
     }
     match &route.operation {
-        Operation::ListModels => {
+        MockOperation::ListModels => {
             return StagedAnswer::json(format, &models::list(format, &shown_models(directive)));
         }
-        Operation::GetModel(id) => return model(format, directive, id),
-        Operation::Generate | Operation::CountTokens => {}
+        MockOperation::GetModel(id) => return model(format, directive, id),
+        MockOperation::Generate | MockOperation::CountTokens => {}
     }
     let body = match body {
         Ok(body) => body,
@@ -83,7 +83,7 @@ pub(super) fn answer(
     {
         return StagedAnswer::fault(format, &fault);
     }
-    if route.operation == Operation::CountTokens {
+    if route.operation == MockOperation::CountTokens {
         return StagedAnswer::json(format, &counted(format, asked));
     }
     let mut reply = answer::compose(route, asked, directive, body, serial);
@@ -117,7 +117,7 @@ fn scripted(format: WireFormat, directive: &Directive, stream: bool) -> Option<S
     }
     let failed = status.filter(|status| *status >= 400);
     if directive.error_in_200 {
-        let fault = Fault::from_spec(failed.unwrap_or(500), directive.error.as_ref());
+        let fault = WireFault::from_spec(failed.unwrap_or(500), directive.error.as_ref());
         if stream {
             return Some(StagedAnswer::stream(format, vec![wire::stream_error(format, &fault, 0)]));
         }
@@ -127,7 +127,7 @@ fn scripted(format: WireFormat, directive: &Directive, stream: bool) -> Option<S
     if failed.is_some() || (directive.error.is_some() && !mid_stream) {
         return Some(StagedAnswer::fault(
             format,
-            &Fault::from_spec(failed.unwrap_or(500), directive.error.as_ref()),
+            &WireFault::from_spec(failed.unwrap_or(500), directive.error.as_ref()),
         ));
     }
     None
@@ -144,7 +144,7 @@ fn model(format: WireFormat, directive: &Directive, id: &str) -> StagedAnswer {
     StagedAnswer::fault(format, &strict::no_model(format, id))
 }
 
-fn counted(format: WireFormat, asked: &Asked) -> Value {
+fn counted(format: WireFormat, asked: &MockAsk) -> Value {
     let tokens = answer::count_tokens(asked);
     if format == WireFormat::AltCli {
         let details = serde_json::json!([{"modality": "TEXT", "tokenCount": tokens}]);
@@ -154,11 +154,11 @@ fn counted(format: WireFormat, asked: &Asked) -> Value {
     }
 }
 
-fn streamed(format: WireFormat, reply: &Reply, directive: &Directive) -> StagedAnswer {
+fn streamed(format: WireFormat, reply: &MockReply, directive: &Directive) -> StagedAnswer {
     let mut events = wire::events(format, reply);
     let array = format == WireFormat::AltCli && !reply.sse;
     if let Some(after) = directive.error_after {
-        let fault = Fault::from_spec(directive.status.unwrap_or(500), directive.error.as_ref());
+        let fault = WireFault::from_spec(directive.status.unwrap_or(500), directive.error.as_ref());
         events.truncate(after);
         events.push(if array {
             format!("{}{}]", if after == 0 { "[" } else { ",\r\n" }, fault.body(format))
@@ -173,9 +173,9 @@ fn streamed(format: WireFormat, reply: &Reply, directive: &Directive) -> StagedA
 impl StagedAnswer {
     /// The steps that play this answer, and the length to declare (none for a stream).
     #[must_use]
-    pub(super) fn steps(&self, directive: &Directive) -> (Vec<Step>, Option<u64>) {
+    pub(super) fn steps(&self, directive: &Directive) -> (Vec<PlayStep>, Option<u64>) {
         if directive.hang_up {
-            return (vec![Step::Cut], None);
+            return (vec![PlayStep::Cut], None);
         }
         let breaks = directive.cut_after.is_some() || directive.stall_after.is_some();
         let mut pieces = self.pieces.clone();
@@ -191,7 +191,7 @@ impl StagedAnswer {
         let length = (!self.streaming).then(|| pieces.iter().map(|piece| piece.len() as u64).sum());
         let mut steps = Vec::new();
         if directive.first_byte_ms > 0 {
-            steps.push(Step::Pause(Duration::from_millis(directive.first_byte_ms)));
+            steps.push(PlayStep::Pause(Duration::from_millis(directive.first_byte_ms)));
         }
         let (kept, end) = self.broken_off(directive, pieces.len());
         pieces.truncate(kept);
@@ -199,18 +199,18 @@ impl StagedAnswer {
             directive.hold_after.filter(|_| self.streaming).map(|after| after.min(pieces.len()));
         play_pieces(pieces, directive, held, &mut steps);
         if let Some(end) = end {
-            steps.extend([Step::Flush, end]);
+            steps.extend([PlayStep::Flush, end]);
         }
         (steps, length)
     }
 
     /// How many pieces are played, and the step in place of the rest.
-    fn broken_off(&self, directive: &Directive, pieces: usize) -> (usize, Option<Step>) {
+    fn broken_off(&self, directive: &Directive, pieces: usize) -> (usize, Option<PlayStep>) {
         let at = |after: usize| if self.streaming { after.min(pieces) } else { 1.min(pieces) };
         match (directive.cut_after, directive.stall_after) {
-            (Some(cut), Some(stall)) if stall < cut => (at(stall), Some(Step::Stall)),
-            (Some(cut), _) => (at(cut), Some(Step::Cut)),
-            (None, Some(stall)) => (at(stall), Some(Step::Stall)),
+            (Some(cut), Some(stall)) if stall < cut => (at(stall), Some(PlayStep::Stall)),
+            (Some(cut), _) => (at(cut), Some(PlayStep::Cut)),
+            (None, Some(stall)) => (at(stall), Some(PlayStep::Stall)),
             (None, None) => (pieces, None),
         }
     }
@@ -222,7 +222,7 @@ fn play_pieces(
     pieces: Vec<Bytes>,
     directive: &Directive,
     held: Option<usize>,
-    steps: &mut Vec<Step>,
+    steps: &mut Vec<PlayStep>,
 ) {
     let pause = (directive.between_events_ms > 0)
         .then(|| Duration::from_millis(directive.between_events_ms));
@@ -235,21 +235,21 @@ fn play_pieces(
     };
     for (index, piece) in pieces.iter().enumerate() {
         if index > 0 {
-            steps.push(pause.map_or(Step::Flush, Step::Pause));
+            steps.push(pause.map_or(PlayStep::Flush, PlayStep::Pause));
         }
         if held == Some(index) {
-            steps.push(Step::Hold);
+            steps.push(PlayStep::Hold);
         }
         for (part, write) in writes(piece, directive.chunking).into_iter().enumerate() {
             if part > 0 {
-                steps.push(Step::Flush);
+                steps.push(PlayStep::Flush);
             }
             if !write.is_empty() {
-                steps.push(Step::Write(write));
+                steps.push(PlayStep::Write(write));
             }
         }
     }
     if held == Some(pieces.len()) {
-        steps.extend([Step::Flush, Step::Hold]);
+        steps.extend([PlayStep::Flush, PlayStep::Hold]);
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::admin::actions::keys::fields;
-use crate::admin::bodies::{Choice, Document, Word};
+use crate::admin::bodies::{Document, OneOf, Word};
 use crate::admin::call::Call;
 use crate::admin::declarative::{self, By, Desk, MAX_DOCUMENT, Order, Plan, Secrets};
 use crate::admin::envelope::{ApiError, Code};
@@ -31,7 +31,7 @@ pub struct ApplyConfiguration {
 pub struct GetConfiguration {
     /// `sealed`: encrypted, for a gateway with the same secret key.
     #[serde(default)]
-    pub secrets: Choice<Secrets>,
+    pub secrets: OneOf<Secrets>,
 }
 
 /// The operations of this file, for the table of all.

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::sensitive_words::{identity, unsafe_pattern};
-use crate::admin::bodies::{Choice, Edit, Id, Nothing, Patch, Plain, Sent, Text, Whole};
-use crate::admin::call::{Call, Change, recorded};
+use crate::admin::bodies::{Edit, Id, Nothing, OneOf, Patch, Plain, Sent, Text, Whole};
+use crate::admin::call::{AuditChange, Call, recorded};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::operation::{Operation, Permission};
 use crate::admin::reasons::Reason;
@@ -47,10 +47,10 @@ pub struct RuleFields {
     /// `contains`: within one of them; `exact`: one of them as a whole; `regex`: a regular
     /// expression.
     #[schemars(extend("required" = true))]
-    pub match_type: Sent<Choice<MatchType>>,
+    pub match_type: Sent<OneOf<MatchType>>,
     /// What kind of client error it is.
     #[schemars(extend("required" = true))]
-    pub category: Sent<Choice<ErrorCategory>>,
+    pub category: Sent<OneOf<ErrorCategory>>,
     /// For administrators.
     pub description: Patch<Text<0, 500>>,
     /// The client's message in place of the upstream's: a text, or a JSON object with
@@ -61,7 +61,7 @@ pub struct RuleFields {
     /// `4xx`: errors of that status, and those that come in place of a success reply; `all`: 5xx as
     /// well.
     #[schemars(extend("default" = "4xx"))]
-    pub applies_to: Sent<Choice<AppliesTo>>,
+    pub applies_to: Sent<OneOf<AppliesTo>>,
     /// Whether it is asked.
     #[schemars(extend("default" = true))]
     pub is_enabled: Sent<bool>,
@@ -338,5 +338,5 @@ async fn audit(
     let record =
         |rule: Option<&ErrorRule>| rule.map_or(Ok(None), |rule| recorded(&RuleRecord::new(rule)));
     let (before, after) = (record(before)?, record(after)?);
-    call.audit(tx, Change { action, target: format!("error rule {id}"), before, after }).await
+    call.audit(tx, AuditChange { action, target: format!("error rule {id}"), before, after }).await
 }

@@ -10,7 +10,7 @@ use futures_util::stream;
 use crate::admin::call::Call;
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::live::Viewer;
-use crate::admin::live::client::Client;
+use crate::admin::live::client::FrameStream;
 use crate::admin::operation::{Operation, Permission};
 use crate::admin::reasons::Reason;
 use crate::admin::records::live::LiveEvent;
@@ -33,7 +33,7 @@ async fn events(call: Call) -> Result<Response<Stream>, ApiError> {
         let refusal = ApiError::because(Code::TOO_MANY_ATTEMPTS, Reason::TooManyWatchers);
         refusal.header(header::RETRY_AFTER, 10)
     })?;
-    let client = Client::new(Arc::clone(&call.ctx), joined, call.credentials, viewer);
+    let client = FrameStream::new(Arc::clone(&call.ctx), joined, call.credentials, viewer);
     let frames = stream::unfold(client, |mut client| async move {
         let frame = client.next().await?;
         Some((Ok::<_, Infallible>(frame), client))

@@ -12,7 +12,7 @@ use crate::admin::live::client;
 use crate::admin::operation::{Operation, Permission};
 use crate::admin::reasons::Reason;
 use crate::admin::records::cost::LogDetail;
-use crate::admin::records::log::{LogPageRecord, Reader};
+use crate::admin::records::log::{Audience, LogPageRecord};
 use crate::admin::records::rejected::RejectedPage;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
 use crate::store::{LogFilter, LogPageAsk, StoreError};
@@ -153,7 +153,7 @@ pub async fn page(
             }
             other => other.into(),
         })?;
-    Ok(LogPageRecord::new(found, Reader::of(call.who()?.is_admin()), ask.page, ask.page_size))
+    Ok(LogPageRecord::new(found, Audience::of(call.who()?.is_admin()), ask.page, ask.page_size))
 }
 
 async fn get_model_list(call: Call, _: Nothing) -> Result<Vec<String>, ApiError> {
@@ -177,7 +177,7 @@ async fn get_usage_log_detail(call: Call, body: OfRequest) -> Result<LogDetail, 
     let upstream = row.record.upstream_model.as_deref().unwrap_or(&row.record.model);
     let priced_by = row.record.price_model.as_deref().and_then(|entry| snapshot.prices.get(entry));
     let price = priced_by.or_else(|| snapshot.price_for(&row.record.model, upstream));
-    let reader = Reader::of(who.is_admin());
+    let reader = Audience::of(who.is_admin());
     let find = |model: &str| snapshot.price_for(model, model).map(AsRef::as_ref);
     Ok(LogDetail::new(&row.record, reader, price.map(AsRef::as_ref), find))
 }

@@ -12,15 +12,15 @@ use serde_json::json;
 use crate::admin::bodies::{
     Clock, Edit, Fraction, Nothing, Patch, Sent, Text, Url, WebhookUrl, Whole,
 };
-use crate::admin::call::{Call, Change, recorded};
+use crate::admin::call::{AuditChange, Call, recorded};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::operation::{Operation, Permission};
 use crate::admin::reasons::Reason;
 use crate::admin::records::notifications::{NotificationsRecord, WebhookTest};
-use crate::crypto::vault::Place;
+use crate::crypto::vault::SealedFor;
 use crate::domain::notifications::NotificationSettings;
 use crate::domain::secret::Secret;
-use crate::http_client::{Message, WebhookError};
+use crate::http_client::{WebhookError, WebhookMessage};
 use crate::state::reseal;
 use crate::store::{StoredNotifications, Tx};
 
@@ -118,7 +118,7 @@ async fn update_settings(
         return Ok(shown);
     }
     tx.save_notifications(&after).await?;
-    let change = Change {
+    let change = AuditChange {
         action: "notifications.updateNotificationSettingsAction",
         target: "notification settings".to_owned(),
         before: recorded(&NotificationsRecord::masked(&before))?,
@@ -168,7 +168,8 @@ async fn seal_secret(
         Patch::Clear => stored.secret_cipher = None,
         Patch::Set(secret) => {
             let vault = call.ctx.node.state.vault();
-            let sealed = reseal::seal(vault, tx, Place::WebhookSecret, &Secret::new(secret)).await;
+            let sealed =
+                reseal::seal(vault, tx, SealedFor::WebhookSecret, &Secret::new(secret)).await;
             stored.secret_cipher = Some(sealed?);
         }
     }
@@ -200,7 +201,7 @@ fn fault(field: &str, error: WebhookError) -> ApiError {
 async fn test_webhook(call: Call, body: OfWebhook) -> Result<WebhookTest, ApiError> {
     let address = body.webhook_url.0;
     let stored = call.ctx.node.store.notifications().await?;
-    let open = |cipher: &String| call.ctx.node.state.vault().open(Place::WebhookSecret, cipher);
+    let open = |cipher: &String| call.ctx.node.state.vault().open(SealedFor::WebhookSecret, cipher);
     let secret = stored.secret_cipher.as_ref().map(open).transpose().map_err(ApiError::internal)?;
     let message = json!({
         "event": "test",
@@ -211,7 +212,7 @@ async fn test_webhook(call: Call, body: OfWebhook) -> Result<WebhookTest, ApiErr
     });
     let (id, body) = (uuid::Uuid::new_v4().to_string(), message.to_string());
     let began = Instant::now();
-    let message = Message { body: &body, id: &id, at: call.now, secret: secret.as_ref() };
+    let message = WebhookMessage { body: &body, id: &id, at: call.now, secret: secret.as_ref() };
     match call.ctx.webhooks.send(&address, message).await {
         Ok(status) => {
             let latency_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);

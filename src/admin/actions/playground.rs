@@ -15,12 +15,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::admin::bodies::{Choice, Id, Plain, Text};
-use crate::admin::call::{Call, Change};
+use crate::admin::bodies::{Id, OneOf, Plain, Text};
+use crate::admin::call::{AuditChange, Call};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::operation::{Operation, Permission};
-use crate::admin::playground::relay::Relay;
-use crate::admin::playground::{AsKey, Place};
+use crate::admin::playground::run::PlaygroundRun;
+use crate::admin::playground::{AsKey, PlaygroundPlace};
 use crate::admin::reasons::Reason;
 use crate::admin::records::playground::PlaygroundEvent;
 use crate::domain::format::WireFormat;
@@ -39,7 +39,7 @@ pub struct SendRequest {
     /// The key that the request is made as, and charged to.
     pub key_id: Id,
     /// The wire format of the request.
-    pub format: Choice<WireFormat>,
+    pub format: OneOf<WireFormat>,
     /// The body of the request, a JSON text. It is sent as it stands.
     pub body: Text<1, LONGEST>,
     /// For `alt-cli`, whose path names the model. In the other formats the body does.
@@ -90,8 +90,9 @@ async fn send_request(call: Call, body: SendRequest) -> Result<Response<Stream>,
     let begin =
         PlaygroundEvent::Begin { request_id: as_key.request.to_string(), path: ask.path.clone() };
     let request = request(ask, call.ctx.version)?;
-    let relay = Relay::new(connection, request, begin, place).await.map_err(ApiError::internal)?;
-    Ok(lines(relay))
+    let run =
+        PlaygroundRun::new(connection, request, begin, place).await.map_err(ApiError::internal)?;
+    Ok(lines(run))
 }
 
 fn ask(body: SendRequest) -> Result<Ask, ApiError> {
@@ -124,7 +125,7 @@ fn segment(model: &str) -> String {
     utf8_percent_encode(model, SEGMENT).to_string()
 }
 
-fn enter(call: &Call) -> Result<Place, ApiError> {
+fn enter(call: &Call) -> Result<PlaygroundPlace, ApiError> {
     let person = call.who()?.user_id();
     call.ctx.playground.enter(person).ok_or_else(|| {
         ApiError::because(Code::TOO_MANY_ATTEMPTS, Reason::PlaygroundFull)
@@ -151,7 +152,7 @@ async fn authorise(call: &Call, as_key: AsKey, ask: &Ask) -> Result<(), ApiError
     });
     let target = format!("key {}", as_key.key);
     let change =
-        Change { action: "playground.sendRequest", target, before: None, after: Some(after) };
+        AuditChange { action: "playground.sendRequest", target, before: None, after: Some(after) };
     let mut tx = call.ctx.node.store.begin().await?;
     call.audit(&mut tx, change).await?;
     Ok(tx.commit_record().await?)
@@ -169,10 +170,10 @@ fn request(ask: Ask, version: &str) -> Result<Request<Full<Bytes>>, ApiError> {
     request.body(Full::new(ask.body.into())).map_err(ApiError::internal)
 }
 
-fn lines(relay: Relay) -> Response<Stream> {
-    let lines = stream::unfold(relay, |mut relay| async move {
-        let line = relay.next().await?;
-        Some((Ok::<_, Infallible>(line), relay))
+fn lines(run: PlaygroundRun) -> Response<Stream> {
+    let lines = stream::unfold(run, |mut run| async move {
+        let line = run.next().await?;
+        Some((Ok::<_, Infallible>(line), run))
     });
     let mut response = Response::new(Stream::from_stream(lines));
     let headers = [

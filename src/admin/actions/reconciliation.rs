@@ -11,15 +11,14 @@ use serde::Deserialize;
 use crate::admin::actions::providers::destination::same_origin;
 use crate::admin::actions::providers::fields::OfProvider;
 use crate::admin::bodies::{
-    BaseUrl, Choice, HeaderText, Id, List, Moment, Nothing, Patch, Plain, Sent, Text, Url, Usd,
-    With,
+    BaseUrl, HeaderText, Id, List, Moment, Nothing, OneOf, Patch, Plain, Sent, Text, Url, Usd, With,
 };
-use crate::admin::call::{Call, Change, recorded};
+use crate::admin::call::{AuditChange, Call, recorded};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::operation::{Operation, Permission};
 use crate::admin::reasons::Reason;
 use crate::admin::records::reconciliation::{InvoiceSourceRecord, ReconciliationRecord};
-use crate::crypto::vault::{Place, Vault};
+use crate::crypto::vault::{SealedFor, Vault};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
 use crate::domain::invoice::{DAY_MS, InvoiceKind, InvoiceSource};
@@ -40,7 +39,7 @@ const USUAL_DAYS: i64 = 7;
 #[serde(default, rename_all = "camelCase")]
 pub struct InvoiceSourceFields {
     /// Whose report API it is. Required for a new source.
-    pub kind: Sent<Choice<InvoiceKind>>,
+    pub kind: Sent<OneOf<InvoiceKind>>,
     /// The address of the report API, without `/v1`; `null`: the vendor's own.
     pub url: Patch<Url<BaseUrl, 1, 2048>>,
     /// The vendor's administration key (Anthropic: `sk-ant-admin…`, OpenAI: `sk-admin-…`).
@@ -68,7 +67,7 @@ pub struct ReconcileQuery {
     /// The last day, in UTC; at most 31 days.
     pub end_date: Option<Moment>,
     /// Whose billing file `csv` is.
-    pub file_kind: Option<Choice<FileKind>>,
+    pub file_kind: Option<OneOf<FileKind>>,
     /// A billing file as CSV, in place of the provider's report API: Google Cloud's BigQuery export
     /// or AWS's Cost and Usage Report.
     pub csv: Option<Text<1, MAX_FILE>>,
@@ -137,7 +136,7 @@ pub(in crate::admin) fn keeps_key(stored: &InvoiceSource, wanted: &InvoiceSource
 
 /// The stored key; `None` where it cannot be opened.
 pub(in crate::admin) fn key(vault: &Vault, stored: &StoredInvoiceSource) -> Option<Secret> {
-    vault.open(Place::InvoiceKey(stored.source.provider_id), &stored.key_cipher).ok()
+    vault.open(SealedFor::InvoiceKey(stored.source.provider_id), &stored.key_cipher).ok()
 }
 
 fn shown(call: &Call, stored: &StoredInvoiceSource) -> InvoiceSourceRecord {
@@ -175,7 +174,8 @@ async fn save(
         }
         (_, Some(key)) => {
             let (vault, key) = (call.ctx.node.state.vault(), Secret::new(key));
-            after.key_cipher = reseal::seal(vault, &mut tx, Place::InvoiceKey(id), &key).await?;
+            after.key_cipher =
+                reseal::seal(vault, &mut tx, SealedFor::InvoiceKey(id), &key).await?;
         }
         (Some(_), None) => {}
     }
@@ -185,7 +185,7 @@ async fn save(
     after.source.updated_at = call.now;
     tx.save_invoice_source(&after).await?;
     let record = shown(&call, &after);
-    let change = Change {
+    let change = AuditChange {
         action: "reconciliation.saveInvoiceSource",
         target: format!("invoice source of provider {id}"),
         before: before.map(|before| recorded(&shown(&call, &before))).transpose()?.flatten(),
@@ -203,7 +203,7 @@ async fn remove(call: Call, body: OfProvider) -> Result<(), ApiError> {
     let before = stored.find(|stored| stored.source.provider_id == id);
     let before = before.ok_or_else(|| ApiError::missing("invoice source", id.0))?;
     tx.delete_invoice_source(id).await?;
-    let change = Change {
+    let change = AuditChange {
         action: "reconciliation.removeInvoiceSource",
         target: format!("invoice source of provider {id}"),
         before: recorded(&shown(&call, &before))?,

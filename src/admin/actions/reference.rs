@@ -35,19 +35,19 @@ pub fn operations() -> Vec<Operation> {
 struct Page(String);
 
 /// What a page loads, and which styles it may have.
-struct Parts {
+struct PageParts {
     sheets: &'static [&'static str],
     scripts: &'static [&'static str],
     styles: &'static str,
 }
 
-const SCALAR: Parts = Parts {
+const SCALAR: PageParts = PageParts {
     sheets: &[],
     scripts: &["scalar-start.js", "scalar.js"],
     styles: "'self' 'unsafe-inline'",
 };
 
-const DOCS: Parts = Parts {
+const DOCS: PageParts = PageParts {
     sheets: &["swagger-ui.css", "docs.css"],
     scripts: &["docs-start.js", "swagger-ui-bundle.js"],
     styles: "'self'",
@@ -61,7 +61,7 @@ async fn docs(_: Call) -> Result<Response<Stream>, ApiError> {
     page(&DOCS)
 }
 
-fn page(parts: &Parts) -> Result<Response<Stream>, ApiError> {
+fn page(parts: &PageParts) -> Result<Response<Stream>, ApiError> {
     if !parts.scripts.iter().all(|name| ui::has(&address(name))) {
         return Ok(ui::unbuilt());
     }
@@ -83,7 +83,7 @@ fn address(name: &str) -> String {
     format!("reference/{name}")
 }
 
-fn html(parts: &Parts) -> String {
+fn html(parts: &PageParts) -> String {
     let mut page = String::from(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" \

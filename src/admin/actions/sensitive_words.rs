@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::admin::bodies::{Choice, Edit, Id, Nothing, Patch, Sent, Text};
-use crate::admin::call::{Call, Change, recorded};
+use crate::admin::bodies::{Edit, Id, Nothing, OneOf, Patch, Sent, Text};
+use crate::admin::call::{AuditChange, Call, recorded};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::operation::{Operation, Permission};
 use crate::admin::reasons::Reason;
@@ -39,7 +39,7 @@ pub struct WordFields {
     /// `contains`: anywhere in a text; `exact`: a whole text, without blanks around it; `regex`: a
     /// regular expression.
     #[schemars(extend("required" = true))]
-    pub match_type: Sent<Choice<MatchType>>,
+    pub match_type: Sent<OneOf<MatchType>>,
     /// For administrators.
     pub description: Patch<Text<0, 500>>,
     /// Whether requests are searched for it.
@@ -234,7 +234,7 @@ async fn audit(
     let record = |word: Option<&SensitiveWord>| {
         word.map_or(Ok(None), |word| recorded(&WordRecord::new(word)))
     };
-    let change = Change {
+    let change = AuditChange {
         action,
         target: format!("sensitive word {id}"),
         before: record(before)?,

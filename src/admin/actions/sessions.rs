@@ -9,7 +9,7 @@ use crate::admin::envelope::{ApiError, Code};
 use crate::admin::live::{client, sessions};
 use crate::admin::operation::{Operation, Permission};
 use crate::admin::reasons::Reason;
-use crate::admin::records::log::Reader;
+use crate::admin::records::log::Audience;
 use crate::admin::records::session::{ActiveSession, SessionDetails};
 use crate::domain::ids::KeyId;
 use crate::store::{LogFilter, LogPage, LogPageAsk, StoreError};
@@ -71,7 +71,7 @@ async fn get_session_details(call: Call, body: SessionPage) -> Result<SessionDet
     let live = call.ctx.node.counters.live_sessions(call.now).await;
     let live =
         live.into_iter().find(|live| Some(live.key) == key && live.session.as_str() == session);
-    let reader = Reader::of(call.who()?.is_admin());
+    let reader = Audience::of(call.who()?.is_admin());
     Ok(SessionDetails::new(session, found, reader, live.as_ref()))
 }
 

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::admin::bodies::{Clock, Edit, GroupFields, List, Nothing, Patch, Sent, Text, Whole};
-use crate::admin::call::{Call, Change, recorded};
+use crate::admin::call::{AuditChange, Call, recorded};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::operation::{Operation, Permission};
 use crate::admin::reasons::Reason;
@@ -83,7 +83,7 @@ async fn save(call: Call, body: Edit<Nothing, SettingsFields>) -> Result<Setting
         return Ok(shown(&after));
     }
     tx.save_settings(&after).await?;
-    let change = Change {
+    let change = AuditChange {
         action: "system-config.saveSystemSettings",
         target: "system settings".to_owned(),
         before: recorded(&shown(&before))?,
@@ -126,7 +126,8 @@ async fn run_cleanup(call: Call, _: Nothing) -> Result<CleanupRecord, ApiError> 
 async fn audit_cleanup(call: &Call) -> Result<(), ApiError> {
     let mut tx = call.ctx.node.store.begin().await?;
     let target = "request log".to_owned();
-    let change = Change { action: "system-config.runCleanup", target, before: None, after: None };
+    let change =
+        AuditChange { action: "system-config.runCleanup", target, before: None, after: None };
     call.audit(&mut tx, change).await?;
     Ok(tx.commit().await?)
 }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::admin::actions::overview;
-use crate::admin::bodies::{Choice, Id, Plain, Word};
+use crate::admin::bodies::{Id, OneOf, Plain, Word};
 use crate::admin::call::Call;
 use crate::admin::envelope::ApiError;
 use crate::admin::live::client;
@@ -70,12 +70,12 @@ pub struct SeriesQuery {
     /// `month`, `30days`: the last 30; `today` and `thisMonth` from their beginning. The present
     /// minute, hour or day is the last.
     #[serde(default)]
-    pub time_range: Choice<TimeRange>,
+    pub time_range: OneOf<TimeRange>,
     /// The only user who counts.
     pub user_id: Option<Id>,
     /// What the lines are of. Of keys, users see their own only.
     #[serde(default)]
-    pub group_by: Choice<GroupBy>,
+    pub group_by: OneOf<GroupBy>,
 }
 
 /// The operations of this file, for the table of all.

@@ -26,7 +26,7 @@ pub struct LoginForm {
 pub struct Login {
     /// `admin` or `user`.
     role: &'static str,
-    /// `null` for the administrator token, which is no user.
+    /// `null` for the administrator token, which is not a user.
     user_id: Option<i64>,
     user_name: String,
     /// `/dashboard`, or `/my-usage` for a key that may not use the whole web UI.

@@ -70,7 +70,7 @@ impl Who {
         matches!(&self.actor, Actor::Key { key, .. } if !key.can_login_web_ui)
     }
 
-    /// `None` for the token, which is no user.
+    /// `None` for the token, which is not a user.
     pub fn user_id(&self) -> Option<UserId> {
         match &self.actor {
             Actor::Token => None,

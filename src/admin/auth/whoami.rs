@@ -18,7 +18,7 @@ use crate::domain::user::Role;
 pub struct WhoAmI {
     /// `admin` or `user`.
     role: &'static str,
-    /// `null` for the administrator token, which is no user.
+    /// `null` for the administrator token, which is not a user.
     user_id: Option<i64>,
     user_name: String,
     key_id: Option<i64>,

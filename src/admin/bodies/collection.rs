@@ -6,7 +6,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::kind::{Kind, kind};
+use super::kind::{FieldKind, kind};
 use super::{Fault, Faults, Plain, Text};
 use crate::admin::envelope::Code;
 use crate::admin::reasons::Reason;
@@ -23,7 +23,8 @@ pub struct Pairs<const MAX: usize, const LENGTH: usize>(pub Vec<(String, String)
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document<const MAX: usize>(pub Map<String, Value>);
 
-impl<T, const MIN: usize, const MAX: usize, const BATCH: bool> Kind for List<T, MIN, MAX, BATCH>
+impl<T, const MIN: usize, const MAX: usize, const BATCH: bool> FieldKind
+    for List<T, MIN, MAX, BATCH>
 where
     T: DeserializeOwned + JsonSchema,
 {
@@ -52,7 +53,7 @@ where
     }
 }
 
-impl<const MAX: usize, const LENGTH: usize> Kind for Pairs<MAX, LENGTH> {
+impl<const MAX: usize, const LENGTH: usize> FieldKind for Pairs<MAX, LENGTH> {
     fn take(json: &Value) -> Result<Self, Faults> {
         let sent = json.as_object().ok_or_else(|| Fault::wrong_type(Reason::MustBeTexts))?;
         if sent.len() > MAX {
@@ -82,7 +83,7 @@ impl<const MAX: usize, const LENGTH: usize> Kind for Pairs<MAX, LENGTH> {
     }
 }
 
-impl<const MAX: usize> Kind for Document<MAX> {
+impl<const MAX: usize> FieldKind for Document<MAX> {
     fn take(json: &Value) -> Result<Self, Faults> {
         let object = json.as_object().ok_or_else(|| Fault::wrong_type(Reason::MustBeObject))?;
         if json.to_string().len() > MAX {

@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Choice, List, NameText, Patch, Plain};
+use super::{List, NameText, OneOf, Patch, Plain};
 use crate::domain::feature::Feature;
 use crate::domain::feature_policy::{FeaturePolicy, FeatureSet};
 use crate::domain::settings::GroupFeatures;
 
 /// Names of features.
-pub type FeatureList = List<Choice<Feature>, 0, 64>;
+pub type FeatureList = List<OneOf<Feature>, 0, 64>;
 
 /// The features that a list names.
 pub fn features(list: &Patch<FeatureList>) -> Patch<FeatureSet> {

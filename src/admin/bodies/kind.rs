@@ -3,7 +3,7 @@
 use super::Faults;
 
 /// A type of a field that reads any JSON value and tells what is wrong with it.
-pub(super) trait Kind: Sized {
+pub(super) trait FieldKind: Sized {
     /// The value.
     ///
     /// # Errors
@@ -14,7 +14,7 @@ pub(super) trait Kind: Sized {
     fn describe(schemas: &mut schemars::SchemaGenerator) -> serde_json::Value;
 }
 
-/// Implements serde's and schemars' traits for a [`Kind`], and `Plain` for one around `$out`.
+/// Implements serde's and schemars' traits for a [`FieldKind`], and `Plain` for one around `$out`.
 macro_rules! kind {
     ([$($generics:tt)*] $type:ty => $out:ty) => {
         impl<$($generics)*> $crate::admin::bodies::Plain for $type {
@@ -31,7 +31,7 @@ macro_rules! kind {
         impl<'de, $($generics)*> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let json = serde_json::Value::deserialize(deserializer)?;
-                <Self as $crate::admin::bodies::kind::Kind>::take(&json).map_err(serde::de::Error::custom)
+                <Self as $crate::admin::bodies::kind::FieldKind>::take(&json).map_err(serde::de::Error::custom)
             }
         }
 
@@ -45,7 +45,7 @@ macro_rules! kind {
             }
 
             fn json_schema(schemas: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                let schema = <Self as $crate::admin::bodies::kind::Kind>::describe(schemas);
+                let schema = <Self as $crate::admin::bodies::kind::FieldKind>::describe(schemas);
                 schema.try_into().unwrap_or_default()
             }
         }

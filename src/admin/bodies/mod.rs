@@ -36,4 +36,4 @@ pub use text::{
     Address, BaseUrl, Clock, HeaderText, ModelText, NameText, ProxyUrl, Text, Url, WebhookUrl,
     spoils_names,
 };
-pub use word::{Choice, Word};
+pub use word::{OneOf, Word};

@@ -8,7 +8,7 @@ use chrono_tz::Tz;
 use schemars::SchemaGenerator;
 use serde_json::{Value, json};
 
-use super::kind::{Kind, kind};
+use super::kind::{FieldKind, kind};
 use super::{Fault, Faults};
 use crate::admin::reasons::Reason;
 use crate::domain::clock::Timestamp;
@@ -72,7 +72,7 @@ impl Moment {
     }
 }
 
-impl Kind for Moment {
+impl FieldKind for Moment {
     fn take(json: &Value) -> Result<Self, Faults> {
         let text = json.as_str().ok_or_else(|| Fault::wrong_type(Reason::MustBeMomentText))?.trim();
         match text {

@@ -5,7 +5,7 @@ use schemars::SchemaGenerator;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::kind::{Kind, kind};
+use super::kind::{FieldKind, kind};
 use super::{Fault, Faults};
 use crate::admin::envelope::Code;
 use crate::admin::reasons::Reason;
@@ -26,7 +26,7 @@ pub struct Fraction<const MAX: i64, const PLACES: u32>(pub Decimal);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usd<const MAX: i64>(pub NanoUsd);
 
-impl<N: TryFrom<i64>, const MIN: i64, const MAX: i64, const OR: i64> Kind
+impl<N: TryFrom<i64>, const MIN: i64, const MAX: i64, const OR: i64> FieldKind
     for Whole<N, MIN, MAX, OR>
 {
     fn take(json: &Value) -> Result<Self, Faults> {
@@ -49,7 +49,7 @@ impl<N: TryFrom<i64>, const MIN: i64, const MAX: i64, const OR: i64> Kind
     }
 }
 
-impl<const MAX: i64, const PLACES: u32> Kind for Fraction<MAX, PLACES> {
+impl<const MAX: i64, const PLACES: u32> FieldKind for Fraction<MAX, PLACES> {
     fn take(json: &Value) -> Result<Self, Faults> {
         let number = number(json)?.normalize();
         within(number, 0, MAX)?;
@@ -65,7 +65,7 @@ impl<const MAX: i64, const PLACES: u32> Kind for Fraction<MAX, PLACES> {
     }
 }
 
-impl<const MAX: i64> Kind for Usd<MAX> {
+impl<const MAX: i64> FieldKind for Usd<MAX> {
     fn take(json: &Value) -> Result<Self, Faults> {
         let number = Fraction::<MAX, 2>::take(json)?.0;
         let too_much =

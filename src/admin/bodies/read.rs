@@ -83,7 +83,7 @@ fn is_sent<T: DeserializeOwned>(name: &str, value: &Value) -> bool {
     alone::<T>(name, value).is_ok()
 }
 
-/// Reads one field. That others are missing is no fault of it.
+/// Reads one field. That others are missing is not a fault of it.
 fn alone<T: DeserializeOwned>(name: &str, value: &Value) -> Result<(), Faults> {
     let one = MapDeserializer::<_, serde_json::Error>::new(once((name, value)));
     match T::deserialize(one) {

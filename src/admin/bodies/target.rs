@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::kind::{Kind, kind};
+use super::kind::{FieldKind, kind};
 use super::read::faults_of;
 use super::{Fault, Faults, Shape};
 use crate::admin::envelope::Code;
@@ -67,7 +67,7 @@ impl<T: JsonSchema + 'static, D: JsonSchema + 'static> JsonSchema for Edit<T, D>
     }
 }
 
-impl<T: DeserializeOwned + JsonSchema + 'static> Kind for Part<T> {
+impl<T: DeserializeOwned + JsonSchema + 'static> FieldKind for Part<T> {
     fn take(json: &Value) -> Result<Self, Faults> {
         let sent: &Map<String, Value> =
             json.as_object().ok_or_else(|| Fault::wrong_type(Reason::MustBeObject))?;

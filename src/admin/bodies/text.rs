@@ -6,7 +6,7 @@ use std::net::Ipv6Addr;
 use schemars::SchemaGenerator;
 use serde_json::{Value, json};
 
-use super::kind::{Kind, kind};
+use super::kind::{FieldKind, kind};
 use super::{Fault, Faults};
 use crate::admin::envelope::Code;
 use crate::admin::reasons::Reason;
@@ -57,7 +57,7 @@ pub struct ProxyUrl;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookUrl;
 
-impl<const MIN: usize, const MAX: usize> Kind for Text<MIN, MAX> {
+impl<const MIN: usize, const MAX: usize> FieldKind for Text<MIN, MAX> {
     fn take(json: &Value) -> Result<Self, Faults> {
         let text = json.as_str().ok_or_else(|| Fault::wrong_type(Reason::MustBeText))?.trim();
         let length = text.chars().count();
@@ -86,7 +86,7 @@ impl<const MIN: usize, const MAX: usize> Kind for Text<MIN, MAX> {
     }
 }
 
-impl<const MIN: usize, const MAX: usize> Kind for HeaderText<MIN, MAX> {
+impl<const MIN: usize, const MAX: usize> FieldKind for HeaderText<MIN, MAX> {
     fn take(json: &Value) -> Result<Self, Faults> {
         let text = Text::<MIN, MAX>::take(json)?.0;
         if is_masked(&text) {
@@ -105,7 +105,7 @@ impl<const MIN: usize, const MAX: usize> Kind for HeaderText<MIN, MAX> {
     }
 }
 
-impl<const MIN: usize, const MAX: usize> Kind for NameText<MIN, MAX> {
+impl<const MIN: usize, const MAX: usize> FieldKind for NameText<MIN, MAX> {
     fn take(json: &Value) -> Result<Self, Faults> {
         let text = Text::<MIN, MAX>::take(json)?.0;
         match text.chars().any(spoils_names) {
@@ -119,7 +119,7 @@ impl<const MIN: usize, const MAX: usize> Kind for NameText<MIN, MAX> {
     }
 }
 
-impl<const MIN: usize, const MAX: usize> Kind for ModelText<MIN, MAX> {
+impl<const MIN: usize, const MAX: usize> FieldKind for ModelText<MIN, MAX> {
     fn take(json: &Value) -> Result<Self, Faults> {
         let text = Text::<MIN, MAX>::take(json)?.0;
         match text.strip_suffix('*').unwrap_or(&text).contains('*') {
@@ -144,7 +144,7 @@ pub fn spoils_names(c: char) -> bool {
     c.is_control() || is_unseen || ends_line || directs || matches!(c, '\u{2060}'..='\u{206F}')
 }
 
-impl Kind for Clock {
+impl FieldKind for Clock {
     fn take(json: &Value) -> Result<Self, Faults> {
         let text = Text::<4, 5>::take(json)?.0;
         TimeOfDay::parse(&text)
@@ -159,7 +159,7 @@ impl Kind for Clock {
     }
 }
 
-impl<F: Address, const MIN: usize, const MAX: usize> Kind for Url<F, MIN, MAX> {
+impl<F: Address, const MIN: usize, const MAX: usize> FieldKind for Url<F, MIN, MAX> {
     fn take(json: &Value) -> Result<Self, Faults> {
         let text = Text::<MIN, MAX>::take(json)?.0;
         match F::fault(&text) {

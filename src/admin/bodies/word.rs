@@ -4,7 +4,7 @@ use schemars::SchemaGenerator;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::kind::{Kind, kind};
+use super::kind::{FieldKind, kind};
 use super::{Fault, Faults};
 use crate::admin::reasons::Reason;
 use crate::domain::error_rule::{AppliesTo, ErrorCategory};
@@ -33,9 +33,9 @@ fn all<T: Word>() -> Vec<&'static str> {
 
 /// One of the words of `T`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Choice<T>(pub T);
+pub struct OneOf<T>(pub T);
 
-impl<T: Word> Kind for Choice<T> {
+impl<T: Word> FieldKind for OneOf<T> {
     fn take(json: &Value) -> Result<Self, Faults> {
         let text = json.as_str().ok_or_else(|| Fault::wrong_type(Reason::MustBeText))?;
         let known = T::ALL.iter().find(|value| value.word() == text);
@@ -49,9 +49,9 @@ impl<T: Word> Kind for Choice<T> {
     }
 }
 
-kind!([T: Word] Choice<T> => T);
+kind!([T: Word] OneOf<T> => T);
 
-impl<T: Word> Serialize for Choice<T> {
+impl<T: Word> Serialize for OneOf<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.0.word())
     }

@@ -12,7 +12,7 @@ use super::{
     words,
 };
 use crate::admin::envelope::{ApiError, Code};
-use crate::store::{Tx, Whole};
+use crate::store::{Tx, WholeDatabase};
 
 /// Puts a document in effect within the transaction.
 ///
@@ -20,7 +20,7 @@ use crate::store::{Tx, Whole};
 /// Every fault of the document, each with its place; or the store failed. The transaction is to be
 /// dropped then.
 pub async fn apply(desk: Desk<'_>, tx: &mut Tx, order: Order, by: By) -> Result<Applied, ApiError> {
-    let Whole { everything, notifications, error_rules, .. } = tx.whole().await?;
+    let WholeDatabase { everything, notifications, error_rules, .. } = tx.whole().await?;
     let mut work = Work {
         desk,
         prune: order.prune,

@@ -1,14 +1,14 @@
 //! The section `error_rules`: an operator's rules, and what they changed of the program's own.
 //!
 //! An operator's rule is known by its pattern and how it is matched, one of the program's own by
-//! `builtin`. An unchanged rule of the program is no part of a document.
+//! `builtin`. An unchanged rule of the program is not part of a document.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
 use super::form::{self, Form};
-use super::plan::Step;
+use super::plan::PlanStep;
 use super::work::Work;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -239,7 +239,7 @@ fn note(
     after: Option<&ErrorRule>,
 ) -> Result<(), ApiError> {
     let Some(rule) = after.or(before) else { return Ok(()) };
-    let step = Step {
+    let step = PlanStep {
         kind: "error rule",
         name: rule.builtin_code.clone().unwrap_or_else(|| rule.pattern.clone()),
         target: format!("error rule {}", rule.id),

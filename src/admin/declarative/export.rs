@@ -8,15 +8,19 @@ use super::{
     VERSION, error_rules, invoices, notifications, prices, providers, settings, users, words,
 };
 use crate::admin::envelope::ApiError;
-use crate::crypto::vault::{Place, Vault};
+use crate::crypto::vault::{SealedFor, Vault};
 use crate::domain::secret::Secret;
-use crate::store::{StoredNotifications, Whole};
+use crate::store::{StoredNotifications, WholeDatabase};
 
 /// The whole configuration as a document.
 ///
 /// # Errors
 /// A secret cannot be sealed.
-pub fn export(vault: &Vault, whole: &Whole, how: Secrets) -> Result<Map<String, Value>, ApiError> {
+pub fn export(
+    vault: &Vault,
+    whole: &WholeDatabase,
+    how: Secrets,
+) -> Result<Map<String, Value>, ApiError> {
     let stored = &whole.everything;
     let how = (how, whole.sealing_key.as_deref());
     let mut document = Form::new();
@@ -54,7 +58,7 @@ fn reported(
     if how.0 == Secrets::Masked {
         return Ok(form);
     }
-    let open = |cipher: &String| vault.open(Place::WebhookSecret, cipher).ok();
+    let open = |cipher: &String| vault.open(SealedFor::WebhookSecret, cipher).ok();
     let settings = &stored.settings;
     let address = |address: &Option<String>| address.clone().map(Secret::new);
     for (name, secret) in [

@@ -22,7 +22,7 @@ impl Faults {
     /// A fault of a record at `at`, as the actions tell it.
     ///
     /// # Errors
-    /// The refusal is no fault of the document: something of ours failed.
+    /// The refusal is not a fault of the document: something of ours failed.
     pub(super) fn take(&mut self, at: &str, refusal: ApiError) -> Result<(), ApiError> {
         if refusal.internal_reason().is_some() {
             return Err(refusal);

@@ -34,7 +34,7 @@ pub(super) fn snake(name: &str) -> String {
 /// The record cannot be written as JSON, or lacks a field.
 pub(super) fn of<T: Serialize>(record: &T, shape: &Shape) -> Result<Form, ApiError> {
     let Value::Object(record) = serde_json::to_value(record).map_err(ApiError::internal)? else {
-        return Err(ApiError::internal("a record that is no object"));
+        return Err(ApiError::internal("a record that is not an object"));
     };
     // Some bodies have names of another style than the records that show what came of them.
     let mut named: Form = record.into_iter().map(|(name, value)| (snake(&name), value)).collect();

@@ -3,15 +3,15 @@
 use serde_json::Value;
 
 use super::form::{self, Form};
-use super::names::{self, Names};
-use super::plan::Step;
+use super::names::{self, RecordNames};
+use super::plan::PlanStep;
 use super::secrets::{self, Secrets, Written};
 use super::work::Work;
 use crate::admin::actions::reconciliation::{InvoiceSourceFields, blank, keeps_key, key};
 use crate::admin::bodies::Shape;
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::records::reconciliation::InvoiceSourceRecord;
-use crate::crypto::vault::{Place, Vault};
+use crate::crypto::vault::{SealedFor, Vault};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
 use crate::domain::invoice::InvoiceSource;
@@ -51,7 +51,7 @@ pub(super) async fn apply(
     // As the section of the providers has left them.
     let providers = work.tx.providers().await?;
     let stored = work.tx.invoice_sources().await?;
-    let mut known = Names::of(providers.iter().map(|stored| stored.provider.name.as_str()));
+    let mut known = RecordNames::of(providers.iter().map(|stored| stored.provider.name.as_str()));
     for (at, mut entry) in entries {
         let Some(name) = work.text(&entry, PROVIDER, &at) else { continue };
         entry.remove(PROVIDER);
@@ -139,12 +139,12 @@ async fn write(
     }
     if work.is_sound() {
         if let Some(key) = &new_key {
-            let place = Place::InvoiceKey(id);
+            let place = SealedFor::InvoiceKey(id);
             wanted.key_cipher = reseal::seal(work.desk.vault, work.tx, place, key).await?;
         }
         work.tx.save_invoice_source(&wanted).await?;
     }
-    let step = Step {
+    let step = PlanStep {
         kind: "invoice source",
         name: label,
         target: format!("invoice source of provider {id}"),
@@ -166,7 +166,7 @@ async fn remove(
         work.tx.delete_invoice_source(id).await?;
     }
     let key = key(work.desk.vault, stored);
-    let step = Step {
+    let step = PlanStep {
         kind: "invoice source",
         name: label,
         target: format!("invoice source of provider {id}"),

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::form::{self, Form};
-use super::plan::Step;
+use super::plan::PlanStep;
 use super::work::Work;
 use crate::admin::actions::keys::blank_key;
 use crate::admin::actions::keys::fields::KeyFields;
@@ -276,7 +276,7 @@ pub(super) fn exported(key: &Key, defaults: &Form) -> Result<Value, ApiError> {
 }
 
 /// The change of one key, for the plan; `None` where there is none.
-pub(super) fn step(plan: &KeyPlan) -> Result<Option<Step>, ApiError> {
+pub(super) fn step(plan: &KeyPlan) -> Result<Option<PlanStep>, ApiError> {
     let before = plan.before.as_ref().map(form_of).transpose()?;
     let after = plan.after.as_ref().map(form_of).transpose()?;
     let hash = |key: &Option<Key>| key.as_ref().map(|key| key.hash);
@@ -285,7 +285,7 @@ pub(super) fn step(plan: &KeyPlan) -> Result<Option<Step>, ApiError> {
         return Ok(None);
     }
     let id = plan.before.as_ref().or(plan.after.as_ref()).map_or(0, |key| key.id.0);
-    Ok(Some(Step {
+    Ok(Some(PlanStep {
         kind: "key",
         name: plan.label.clone(),
         target: format!("key {id}"),

@@ -12,7 +12,7 @@ use super::form::Form;
 use crate::admin::envelope::Code;
 
 /// The stored records of one kind by name, and what entries have claimed of them.
-pub(super) struct Names {
+pub(super) struct RecordNames {
     /// Positions among the stored records, the oldest first.
     stored: HashMap<String, Vec<usize>>,
     claimed: HashMap<(String, usize), String>,
@@ -26,7 +26,7 @@ pub(super) struct Meant {
     pub label: String,
 }
 
-impl Names {
+impl RecordNames {
     pub(super) fn of<'a>(stored: impl Iterator<Item = &'a str>) -> Self {
         let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
         for (at, name) in stored.enumerate() {

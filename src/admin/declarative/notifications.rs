@@ -6,14 +6,14 @@
 use serde_json::Value;
 
 use super::form::{self, Form};
-use super::plan::Step;
+use super::plan::PlanStep;
 use super::secrets::Written;
 use super::work::Work;
 use crate::admin::actions::notifications::NotificationFields;
 use crate::admin::bodies::Shape;
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::records::notifications::NotificationsRecord;
-use crate::crypto::vault::Place;
+use crate::crypto::vault::SealedFor;
 use crate::domain::secret::{MASK, Secret, is_masked};
 use crate::state::reseal;
 use crate::store::StoredNotifications;
@@ -91,7 +91,7 @@ pub(super) async fn apply(work: &mut Work<'_>, mut entry: Form) -> Result<(), Ap
     if work.is_sound() {
         work.tx.save_notifications(&wanted).await?;
     }
-    let step = Step {
+    let step = PlanStep {
         kind: "notifications",
         name: String::new(),
         target: "notification settings".to_owned(),
@@ -159,13 +159,14 @@ async fn sign_with(
         return Ok(false);
     }
     if work.is_sound() {
-        let sealed = reseal::seal(work.desk.vault, work.tx, Place::WebhookSecret, &secret).await?;
+        let sealed =
+            reseal::seal(work.desk.vault, work.tx, SealedFor::WebhookSecret, &secret).await?;
         wanted.secret_cipher = Some(sealed);
     }
     Ok(true)
 }
 
 fn is_stored(work: &Work<'_>, stored: &StoredNotifications, secret: &Secret) -> bool {
-    let open = |cipher: &String| work.desk.vault.open(Place::WebhookSecret, cipher).ok();
+    let open = |cipher: &String| work.desk.vault.open(SealedFor::WebhookSecret, cipher).ok();
     stored.secret_cipher.as_ref().and_then(open).is_some_and(|old| old == *secret)
 }

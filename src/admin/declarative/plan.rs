@@ -64,7 +64,7 @@ pub struct MadeKey {
 
 /// The change of a record, and its entry in the audit log.
 #[derive(Debug)]
-pub(super) struct Step {
+pub(super) struct PlanStep {
     pub kind: &'static str,
     pub name: String,
     /// For the audit log: `user 12`.
@@ -75,7 +75,7 @@ pub(super) struct Step {
     pub secret: Option<&'static str>,
 }
 
-impl Step {
+impl PlanStep {
     /// What differs; for a record that comes or goes, the fields that are not as they would be by
     /// themselves.
     pub(super) fn planned(&self, defaults: &Form) -> PlannedChange {

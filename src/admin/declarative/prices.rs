@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::faults::step as pointer;
 use super::form::Form;
-use super::plan::Step;
+use super::plan::PlanStep;
 use super::work::Work;
 use crate::admin::actions::prices::table::{Taking, read};
 use crate::admin::envelope::{ApiError, Code};
@@ -91,7 +91,7 @@ pub(super) async fn apply(
 
 fn note(work: &mut Work<'_>, before: Option<&Price>, after: Option<&Price>) {
     let model = before.or(after).map(|price| price.model.clone()).unwrap_or_default();
-    let step = Step {
+    let step = PlanStep {
         kind: "price",
         target: format!("price {model}"),
         name: model,

@@ -5,8 +5,8 @@
 //! changes.
 
 use super::form::{self, Form};
-use super::names::{self, Meant, Names};
-use super::plan::Step;
+use super::names::{self, Meant, RecordNames};
+use super::plan::PlanStep;
 use super::secrets::{self, Written};
 use super::work::Work;
 use crate::admin::actions::providers::fields::{self, ProviderFields};
@@ -14,7 +14,7 @@ use crate::admin::actions::providers::{blank, destination, is_another};
 use crate::admin::bodies::Shape;
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::records::provider::ProviderRecord;
-use crate::crypto::vault::{Place, Vault};
+use crate::crypto::vault::{SealedFor, Vault};
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
 use crate::domain::secret::{MASK, Secret};
@@ -42,7 +42,7 @@ pub(super) fn defaults() -> Result<Form, ApiError> {
 
 /// The stored credential; `None` where it cannot be opened.
 pub(super) fn credential(vault: &Vault, stored: &StoredProvider) -> Option<Secret> {
-    vault.open(Place::ProviderKey(stored.provider.id), &stored.key_cipher).ok()
+    vault.open(SealedFor::ProviderKey(stored.provider.id), &stored.key_cipher).ok()
 }
 
 fn masked(key: Option<&Secret>) -> String {
@@ -55,7 +55,7 @@ pub(super) async fn apply(
 ) -> Result<(), ApiError> {
     let mut stored = std::mem::take(&mut work.stored.providers);
     stored.sort_by_key(|stored| stored.provider.id);
-    let mut known = Names::of(stored.iter().map(|stored| stored.provider.name.as_str()));
+    let mut known = RecordNames::of(stored.iter().map(|stored| stored.provider.name.as_str()));
     let mut wanted = Vec::with_capacity(entries.len());
     for (at, mut entry) in entries {
         let Some(name) = work.text(&entry, "name", &at) else { continue };
@@ -149,7 +149,7 @@ async fn write(
     if work.is_sound() {
         store(work, &mut target, before.is_none(), new_key.as_ref()).await?;
     }
-    let step = Step {
+    let step = PlanStep {
         kind: "provider",
         name: meant.label,
         target: format!("provider {}", target.id),
@@ -185,7 +185,7 @@ async fn store(
         // The credential is sealed for the provider's id, which is not known before.
         target.id = work.tx.insert_provider(target, "").await?;
     }
-    let place = Place::ProviderKey(target.id);
+    let place = SealedFor::ProviderKey(target.id);
     let cipher = match key {
         Some(key) => Some(reseal::seal(work.desk.vault, work.tx, place, key).await?),
         None => None,
@@ -205,7 +205,7 @@ async fn remove(
         work.tx.update_provider(&gone, Some("")).await?;
     }
     let key = credential(work.desk.vault, stored);
-    let step = Step {
+    let step = PlanStep {
         kind: "provider",
         name: label,
         target: format!("provider {}", stored.provider.id),

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::work::Desk;
 use crate::admin::envelope::ApiError;
-use crate::crypto::vault::{Place, Vault};
+use crate::crypto::vault::{SealedFor, Vault};
 use crate::domain::provider::Provider;
 use crate::domain::secret::{Secret, is_masked};
 use crate::upstream::endpoint::Endpoint;
@@ -65,7 +65,7 @@ impl Written {
             Self::Plain(secret) => Ok(Some(secret)),
             Self::Wrong => Err("must be text".to_owned()),
             Self::Sealed(sealed) => {
-                desk.vault.open(Place::exported(purpose), &sealed).map(Some).map_err(|error| {
+                desk.vault.open(SealedFor::exported(purpose), &sealed).map(Some).map_err(|error| {
                     match error.lacks_key() {
                     true => format!("the sealed text {error}"),
                     false => {
@@ -97,7 +97,8 @@ pub(super) fn shown(
     let ring = sealing.map_or_else(|| vault.ring(), |id| vault.ring_with(id));
     let key = sealing.and_then(|id| ring.key(id)).or_else(|| ring.oldest());
     let key = key.ok_or_else(|| ApiError::internal("there is no secret key"))?;
-    let sealed = Vault::seal(key, Place::exported(purpose), secret).map_err(ApiError::internal)?;
+    let sealed =
+        Vault::seal(key, SealedFor::exported(purpose), secret).map_err(ApiError::internal)?;
     Ok(format!("{SEALED}{sealed}").into())
 }
 

@@ -1,7 +1,7 @@
 //! The section `settings`: the system settings, whole.
 
 use super::form::{self, Form};
-use super::plan::Step;
+use super::plan::PlanStep;
 use super::work::Work;
 use crate::admin::actions::settings::SettingsFields;
 use crate::admin::bodies::Shape;
@@ -22,7 +22,7 @@ pub(super) async fn apply(work: &mut Work<'_>, entry: Form) -> Result<(), ApiErr
     if work.is_sound() {
         work.tx.save_settings(&wanted).await?;
     }
-    let step = Step {
+    let step = PlanStep {
         kind: "settings",
         name: String::new(),
         target: "system settings".to_owned(),

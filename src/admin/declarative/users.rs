@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use super::form::{self, Form};
 use super::keys::{self, Hashes, KeyPlan};
-use super::names::{self, Meant, Names};
-use super::plan::{MadeKey, Step};
+use super::names::{self, Meant, RecordNames};
+use super::plan::{MadeKey, PlanStep};
 use super::providers::numbered;
 use super::work::{Login, Work};
 use crate::admin::actions::users::edit::blank;
@@ -58,7 +58,7 @@ pub(super) async fn apply(
 ) -> Result<(), ApiError> {
     let mut stored = std::mem::take(&mut work.stored.users);
     stored.sort_by_key(|user| user.id);
-    let mut known = Names::of(stored.iter().map(|user| user.name.as_str()));
+    let mut known = RecordNames::of(stored.iter().map(|user| user.name.as_str()));
     let mut keys_of: HashMap<_, Vec<Key>> = HashMap::new();
     for key in std::mem::take(&mut work.stored.keys) {
         keys_of.entry(key.user_id).or_default().push(key);
@@ -158,7 +158,7 @@ async fn write(work: &mut Work<'_>, plan: UserPlan) -> Result<(), ApiError> {
         }
         let target = format!("user {}", user.id);
         let name = label.clone();
-        let step = Step {
+        let step = PlanStep {
             kind: "user",
             name,
             target,
@@ -261,7 +261,7 @@ async fn remove(
     let before = Some(form_of(user)?);
     let target = format!("user {}", user.id);
     work.note(
-        Step { kind: "user", name: label, target, before, after: None, secret: None },
+        PlanStep { kind: "user", name: label, target, before, after: None, secret: None },
         &Form::new(),
     );
     Ok(())

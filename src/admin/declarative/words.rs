@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::form::{self, Form};
-use super::plan::Step;
+use super::plan::PlanStep;
 use super::work::Work;
 use crate::admin::actions::sensitive_words::{
     self as actions, MAX_WORDS, WordFields, identity, unsafe_pattern,
@@ -145,7 +145,7 @@ fn note(
     after: Option<&SensitiveWord>,
 ) -> Result<(), ApiError> {
     let Some(word) = after.or(before) else { return Ok(()) };
-    let step = Step {
+    let step = PlanStep {
         kind: "word",
         name: word.word.clone(),
         target: format!("sensitive word {}", word.id),

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::faults::{Faults, readable, step};
 use super::form::{self, Form};
-use super::plan::{MadeKey, Plan, Step};
+use super::plan::{MadeKey, Plan, PlanStep};
 use crate::admin::bodies::Shape;
 use crate::admin::bodies::read::fields;
 use crate::admin::envelope::{ApiError, Code};
@@ -234,7 +234,7 @@ impl Work<'_> {
     }
 
     /// Puts a change into the plan and into the audit log.
-    pub(super) fn note(&mut self, step: Step, defaults: &Form) {
+    pub(super) fn note(&mut self, step: PlanStep, defaults: &Form) {
         self.plan.add(step.planned(defaults));
         let object = |form: Option<Form>| form.map(Value::Object);
         self.audits.push(AuditEntry {

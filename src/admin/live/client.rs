@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use super::feed::frame;
-use super::{Joined, Next, Scope, Viewer};
+use super::{Joined, NextFrame, Scope, Viewer};
 use crate::admin::auth::{Who, credential};
 use crate::admin::context::Context;
 use crate::admin::records::Iso;
@@ -31,7 +31,7 @@ pub fn scope(who: &Who) -> Scope {
 }
 
 /// A stream of frames.
-pub struct Client {
+pub struct FrameStream {
     ctx: Arc<Context>,
     joined: Joined,
     /// Frames that are sent first.
@@ -43,7 +43,7 @@ pub struct Client {
     stop: watch::Receiver<bool>,
 }
 
-impl Client {
+impl FrameStream {
     /// A stream for a client that has joined. `credentials` are checked again while it is open.
     pub fn new(
         ctx: Arc<Context>,
@@ -85,11 +85,11 @@ impl Client {
                 _ = self.beat.tick() => return Some(Bytes::from_static(b":\n\n")),
             };
             match received {
-                Some(Next::Frame(frame)) => return Some(frame),
-                Some(Next::Missed(count)) => {
+                Some(NextFrame::Frame(frame)) => return Some(frame),
+                Some(NextFrame::Missed(count)) => {
                     return Some(frame(&LiveEvent::Missed(Missed { count })));
                 }
-                Some(Next::Closed) => return None,
+                Some(NextFrame::Closed) => return None,
                 None if !self.may_watch().await => return None,
                 None => {}
             }

@@ -33,9 +33,9 @@ use crate::limits::LiveSession;
 use feed::Feed;
 use near::Watchlist;
 use ring::Frames;
-pub use ring::Next;
+pub use ring::NextFrame;
 use sessions::SessionFigureCache;
-use tally::Tally;
+use tally::LiveTally;
 
 /// The owner of the requests: one user, or (`None`) all.
 pub type Scope = Option<UserId>;
@@ -105,7 +105,7 @@ pub struct Live {
 struct Watched {
     feeds: HashMap<Viewer, Feed>,
     /// The day's figures that some feed shows.
-    tallies: HashMap<Scope, Tally>,
+    tallies: HashMap<Scope, LiveTally>,
     /// The task is running.
     at_work: bool,
 }

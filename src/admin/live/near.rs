@@ -32,10 +32,10 @@ const NEAR: i128 = 80;
 
 /// The limits that are nearly used up, and where the next check starts.
 #[derive(Default)]
-pub struct Watchlist(Mutex<Inner>);
+pub struct Watchlist(Mutex<NearInner>);
 
 #[derive(Default)]
-struct Inner {
+struct NearInner {
     near: BTreeMap<Place, (i128, NearLimit)>,
     next: usize,
     looked: Option<Instant>,

@@ -15,13 +15,13 @@ const BYTES: usize = 512 << 10;
 
 /// The sending end. Its receivers end when it is dropped.
 pub(super) struct Ring {
-    kept: Arc<Mutex<Kept>>,
+    kept: Arc<Mutex<KeptFrame>>,
     /// The number of the next frame.
     next: watch::Sender<u64>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct KeptFrame {
     frames: VecDeque<Bytes>,
     bytes: usize,
     /// The number of the first of them.
@@ -30,7 +30,7 @@ struct Kept {
 
 /// A client's end.
 pub struct Frames {
-    kept: Arc<Mutex<Kept>>,
+    kept: Arc<Mutex<KeptFrame>>,
     /// The number of the frame that it gets next.
     at: u64,
     next: watch::Receiver<u64>,
@@ -38,7 +38,7 @@ pub struct Frames {
 
 /// What a client gets.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum NextFrame {
     /// A frame.
     Frame(Bytes),
     /// It was too slow for this many.
@@ -81,7 +81,7 @@ impl Ring {
 
 impl Frames {
     /// The next frame. Dropping the future loses nothing.
-    pub async fn recv(&mut self) -> Next {
+    pub async fn recv(&mut self) -> NextFrame {
         loop {
             self.next.mark_unchanged();
             if let Some(next) = self.present() {
@@ -89,23 +89,23 @@ impl Frames {
             }
             if self.next.changed().await.is_err() {
                 // Sent just before the end.
-                return self.present().unwrap_or(Next::Closed);
+                return self.present().unwrap_or(NextFrame::Closed);
             }
         }
     }
 
     /// What there is at once.
-    fn present(&mut self) -> Option<Next> {
+    fn present(&mut self) -> Option<NextFrame> {
         let kept = self.kept.lock();
         let missed = kept.first.saturating_sub(self.at);
         if missed > 0 {
             self.at = kept.first;
-            return Some(Next::Missed(missed));
+            return Some(NextFrame::Missed(missed));
         }
         let place = usize::try_from(self.at - kept.first).ok()?;
         let frame = kept.frames.get(place)?.clone();
         self.at += 1;
-        Some(Next::Frame(frame))
+        Some(NextFrame::Frame(frame))
     }
 }
 
@@ -114,7 +114,7 @@ impl Frames {
     /// The frames that there are, as texts.
     pub(super) fn texts(&mut self) -> Vec<String> {
         std::iter::from_fn(|| match self.present()? {
-            Next::Frame(frame) => Some(String::from_utf8(frame.to_vec()).unwrap()),
+            NextFrame::Frame(frame) => Some(String::from_utf8(frame.to_vec()).unwrap()),
             other => Some(format!("{other:?}")),
         })
         .collect()
@@ -155,6 +155,9 @@ mod tests {
         let sending = async move { ring.send(Bytes::from_static(b"last")) };
         // In this order, the client waits before the frame comes.
         let ((first, second), ()) = tokio::join!(biased; waiting, sending);
-        assert_eq!((first, second), (Next::Frame(Bytes::from_static(b"last")), Next::Closed));
+        assert_eq!(
+            (first, second),
+            (NextFrame::Frame(Bytes::from_static(b"last")), NextFrame::Closed)
+        );
     }
 }

@@ -25,10 +25,10 @@ const KEPT: usize = 4_000;
 /// The figures of recently listed sessions.
 #[derive(Default)]
 pub struct SessionFigureCache {
-    kept: Mutex<HashMap<(KeyId, SessionId), Kept>>,
+    kept: Mutex<HashMap<(KeyId, SessionId), KeptSession>>,
 }
 
-struct Kept {
+struct KeptSession {
     figures: Option<SessionFigures>,
     /// Its ended requests.
     ended: u64,
@@ -79,7 +79,7 @@ impl SessionFigureCache {
         }
         let mut asked = Vec::new();
         for live in sessions.iter().filter(|live| ended(live) > 0) {
-            let kept = kept.entry((live.key, live.session.clone())).or_insert(Kept {
+            let kept = kept.entry((live.key, live.session.clone())).or_insert(KeptSession {
                 figures: None,
                 ended: 0,
                 changed: now,

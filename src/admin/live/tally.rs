@@ -23,7 +23,7 @@ const RETRY: Duration = Duration::from_secs(2);
 const REMEMBERED: usize = 2_000;
 
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct LiveTally {
     found: Option<OverviewFound>,
     day: Option<Span>,
     /// The sum of what the store has not counted, as far as is known.
@@ -35,7 +35,7 @@ pub(super) struct Tally {
     read_at: Option<Timestamp>,
 }
 
-impl Tally {
+impl LiveTally {
     /// Whether the store must be read.
     pub(super) fn is_due(&self, now: Timestamp) -> bool {
         // The day's first requests: only the store has their users and models.

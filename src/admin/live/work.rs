@@ -12,11 +12,11 @@ use crate::admin::actions::overview;
 use crate::admin::actions::providers::health;
 use crate::admin::records::Iso;
 use crate::admin::records::live::{LiveEvent, LiveStatus, NewConfiguration};
-use crate::admin::records::log::{LogEntry, Reader};
+use crate::admin::records::log::{Audience, LogEntry};
 use crate::domain::ids::ProviderId;
 use crate::domain::record::Record;
 use crate::limits::LiveSession;
-use crate::state::Event;
+use crate::state::NodeEvent;
 
 /// Interval between two checks of figures.
 const LOOK: Duration = Duration::from_secs(1);
@@ -25,7 +25,7 @@ const SESSIONS: usize = 200;
 
 impl Live {
     /// Runs until there are no subscribers.
-    pub(super) async fn work(self: Arc<Self>, events: broadcast::Receiver<Event>) {
+    pub(super) async fn work(self: Arc<Self>, events: broadcast::Receiver<NodeEvent>) {
         tokio::select! {
             () = self.pass_events_on(events) => {}
             () = self.look_at_figures() => {}
@@ -55,7 +55,7 @@ impl Live {
                 database_down_since: fault.as_ref().map(|fault| Iso(fault.since)),
                 message: fault.as_ref().map(|fault| format!("the database {}", fault.text)),
                 figures_at: tally
-                    .and_then(super::Tally::read_at)
+                    .and_then(super::LiveTally::read_at)
                     .filter(|_| fault.is_some())
                     .map(Iso),
             };
@@ -63,13 +63,13 @@ impl Live {
         }
     }
 
-    async fn pass_events_on(&self, mut events: broadcast::Receiver<Event>) {
+    async fn pass_events_on(&self, mut events: broadcast::Receiver<NodeEvent>) {
         loop {
             match events.recv().await {
-                Ok(Event::Request(record)) => self.request_ended(&record),
-                Ok(Event::Circuit(change)) => self.health_changed(change.provider_id),
-                Ok(Event::Provider(provider)) => self.health_changed(provider),
-                Ok(Event::Configuration { version }) => {
+                Ok(NodeEvent::Request(record)) => self.request_ended(&record),
+                Ok(NodeEvent::Circuit(change)) => self.health_changed(change.provider_id),
+                Ok(NodeEvent::Provider(provider)) => self.health_changed(provider),
+                Ok(NodeEvent::Configuration { version }) => {
                     let frame = frame(&LiveEvent::Configuration(NewConfiguration { version }));
                     self.watched.lock().feeds.values().for_each(|feed| feed.send(frame.clone()));
                 }
@@ -94,12 +94,12 @@ impl Live {
         let key = record.user_id.zip(record.key_id).map(|(user, key)| Viewer::Key(user, key));
         let entry = |reader| frame(&LiveEvent::Log(Box::new(LogEntry::new(record, reader))));
         if let Some(feed) = feeds.get_mut(&Viewer::Everybody) {
-            feed.send_log(entry(Reader::Administrator));
+            feed.send_log(entry(Audience::Administrator));
         }
         let mut own = None;
         for viewer in [user, key].into_iter().flatten() {
             if let Some(feed) = feeds.get_mut(&viewer) {
-                feed.send_log(own.get_or_insert_with(|| entry(Reader::Owner)).clone());
+                feed.send_log(own.get_or_insert_with(|| entry(Audience::Owner)).clone());
             }
         }
     }

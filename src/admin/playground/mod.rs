@@ -3,9 +3,9 @@
 //!
 //! The administration does not import the proxy: `app` passes it an [`InProcessProxy`]. This module
 //! bounds the concurrent requests; everything else (limits, time-outs, accounting) is the proxy's,
-//! as for any request of that key. [`relay`] converts a reply as it arrives.
+//! as for any request of that key. [`run`] converts a reply as it arrives.
 
-pub mod relay;
+pub mod run;
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -41,19 +41,19 @@ pub trait InProcessProxy: Send + Sync {
 /// The access to the proxy, and its present users.
 pub struct Playground {
     proxy: Arc<dyn InProcessProxy>,
-    held: Arc<Mutex<Held>>,
+    held: Arc<Mutex<HeldPlaces>>,
 }
 
 #[derive(Default)]
-struct Held {
+struct HeldPlaces {
     all: usize,
     /// `None`: the administrator token.
     by_person: HashMap<Option<UserId>, usize>,
 }
 
 /// One request's place; released on drop.
-pub struct Place {
-    held: Arc<Mutex<Held>>,
+pub struct PlaygroundPlace {
+    held: Arc<Mutex<HeldPlaces>>,
     person: Option<UserId>,
 }
 
@@ -64,7 +64,7 @@ impl Playground {
     }
 
     /// A place for one more request; `None` if there are too many.
-    pub fn enter(&self, person: Option<UserId>) -> Option<Place> {
+    pub fn enter(&self, person: Option<UserId>) -> Option<PlaygroundPlace> {
         let mut held = self.held.lock();
         let own = held.by_person.get(&person).copied().unwrap_or_default();
         if held.all >= ALL || own >= OF_ONE {
@@ -72,7 +72,7 @@ impl Playground {
         }
         held.all += 1;
         held.by_person.insert(person, own + 1);
-        Some(Place { held: Arc::clone(&self.held), person })
+        Some(PlaygroundPlace { held: Arc::clone(&self.held), person })
     }
 
     /// A connection to the proxy of this process on behalf of a key; `None` if it accepts none.
@@ -81,7 +81,7 @@ impl Playground {
     }
 }
 
-impl Drop for Place {
+impl Drop for PlaygroundPlace {
     fn drop(&mut self) {
         let mut held = self.held.lock();
         held.all -= 1;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Exact;
-use super::log::{LogEntry, Reader};
+use super::log::{Audience, LogEntry};
 use crate::domain::price::Price;
 use crate::domain::record::Record;
 use crate::policy::bill::{self, Line};
@@ -56,13 +56,13 @@ impl LogDetail {
     /// other model.
     pub fn new<'a>(
         record: &Record,
-        reader: Reader,
+        reader: Audience,
         price: Option<&'a Price>,
         find: impl Fn(&str) -> Option<&'a Price>,
     ) -> Self {
         let upstream = record.upstream_model.as_deref().unwrap_or(&record.model);
         let (asked, multiplier) = ([&*record.model, upstream], record.cost_multiplier);
-        let reply = bill::Reply { own: price, asked, find, multiplier };
+        let reply = bill::PricedReply { own: price, asked, find, multiplier };
         let lines = reply.lines(&record.usage, &record.parts);
         // The endpoints of both formats that count tokens end so.
         let is_billed =

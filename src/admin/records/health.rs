@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Exact, Iso};
 use crate::domain::provider::Provider;
-use crate::policy::breaker::BreakerSnapshot;
+use crate::policy::breaker::BreakerFigures;
 use crate::policy::provider_state::Recent;
 use crate::state::health::attempts::{AttemptError, Seen};
 use rust_decimal::Decimal;
@@ -96,7 +96,7 @@ impl From<&AttemptError> for AttemptErrorRecord {
 impl ProviderHealth {
     /// `circuit`: the state of the provider's circuit. `seen`: how the provider's attempts ended on
     /// this node.
-    pub fn new(provider: &Provider, circuit: &BreakerSnapshot, seen: &Seen) -> Self {
+    pub fn new(provider: &Provider, circuit: &BreakerFigures, seen: &Seen) -> Self {
         let error = |error: &std::sync::Arc<AttemptError>| AttemptErrorRecord::from(&**error);
         let last_error = seen.last_error.as_ref();
         Self {

@@ -11,7 +11,7 @@ use crate::store::{LogPage, LogSummary};
 
 /// Who reads an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reader {
+pub enum Audience {
     /// An administrator.
     Administrator,
     /// The user whose request it was. Providers of other groups, and what a failed provider
@@ -19,7 +19,7 @@ pub enum Reader {
     Owner,
 }
 
-impl Reader {
+impl Audience {
     /// The reader that a caller is.
     pub const fn of(is_admin: bool) -> Self {
         if is_admin { Self::Administrator } else { Self::Owner }
@@ -148,7 +148,7 @@ pub struct LogEntry {
 
 impl LogEntry {
     /// The entry as shown, with the names that the record holds: those at the time of the request.
-    pub fn new(record: &Record, reader: Reader) -> Self {
+    pub fn new(record: &Record, reader: Audience) -> Self {
         let usage = &record.usage;
         let text = |text: &Option<std::sync::Arc<str>>| text.as_deref().map(str::to_owned);
         Self {
@@ -329,7 +329,7 @@ impl LogSums {
 
 impl LogPageRecord {
     /// `page` and `page_size` are given back as the caller asked for them.
-    pub fn new(found: LogPage, reader: Reader, page: u32, page_size: u32) -> Self {
+    pub fn new(found: LogPage, reader: Audience, page: u32, page_size: u32) -> Self {
         Self {
             logs: found.rows.iter().map(|row| LogEntry::new(&row.record, reader)).collect(),
             total: found.total,

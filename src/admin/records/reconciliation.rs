@@ -9,7 +9,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::invoice::{DAY_MS, Tokens};
 use crate::domain::money::NanoUsd;
 use crate::jobs::reconcile::{Days, Outcome};
-use crate::policy::reconcile::{Compared, Part, Side};
+use crate::policy::reconcile::{Compared, Side, UsedBy};
 use crate::store::StoredInvoiceSource;
 
 /// Where a provider's invoice is read from.
@@ -196,9 +196,9 @@ impl InvoiceLine {
             day: date(row.day),
             model: row.model.clone(),
             part: match row.part {
-                Part::Provider => "provider",
-                Part::NoKey => "no_key",
-                Part::Fee => "fee",
+                UsedBy::Provider => "provider",
+                UsedBy::NoKey => "no_key",
+                UsedBy::Fee => "fee",
             },
             requested_models: row.requested.iter().cloned().collect(),
             api_key_ids: row.api_keys.iter().cloned().collect(),

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Exact;
-use super::log::{LogEntry, LogSums, Reader};
+use super::log::{Audience, LogEntry, LogSums};
 use crate::domain::format::WireFormat;
 use crate::limits::LiveSession;
 use crate::state::Snapshot;
@@ -132,7 +132,7 @@ impl SessionDetails {
     pub fn new(
         session: String,
         found: LogPage,
-        reader: Reader,
+        reader: Audience,
         live: Option<&LiveSession>,
     ) -> Self {
         let newest = found.rows.first().map(|row| &row.record);

@@ -73,7 +73,7 @@ impl Recovery {
         Ok(true)
     }
 
-    /// Counters in Redis are corrected by their keeper.
+    /// Counters in Redis are corrected by their connection task.
     async fn correct(&self, store: &Store) -> anyhow::Result<()> {
         if self.node.counters.shared_state().is_none() {
             let now = self.node.clock.now();

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::app::drain::stopped;
 use crate::domain::clock::Timestamp;
 use crate::state::Node;
-use crate::state::saved::{self, Part, Saved};
+use crate::state::saved::{self, Saved, SavedFile};
 use crate::store::{SpendLook, SpendSeen, StoreError};
 
 /// How often the configuration's version is compared, in memory.
@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// it was last equal to the database's.
 const AGAIN: Duration = Duration::from_secs(600);
 /// Time between two writes of what was spent, and between two that sum all of it; or this many
-/// times as long as one took, so that it is no load on the database.
+/// times as long as one took, so that it is not a load on the database.
 const SPENDING: Duration = Duration::from_secs(60);
 const ALL_SPENDING: Duration = Duration::from_secs(3600);
 const SHARE: u32 = 100;
@@ -141,7 +141,7 @@ impl Saver {
         let taken_at = self.node.clock.now();
         let former = self.node.state.snapshot();
         let content = self.node.store.load_all_after(&former.prices).await?;
-        self.write(Part::Configuration, Saved { taken_at, content }).await?;
+        self.write(SavedFile::Configuration, Saved { taken_at, content }).await?;
         self.node.metrics.node.snapshot_saved(taken_at);
         Ok(())
     }
@@ -164,7 +164,7 @@ impl Saver {
             Some(last) => self.added(last, taken_at).await?,
             None => self.node.counters.past(&self.node.store, taken_at).await?,
         };
-        self.write(Part::Spending, Saved { taken_at, content }).await
+        self.write(SavedFile::Spending, Saved { taken_at, content }).await
     }
 
     /// The sums of the last write, with what the ledger has of the time since.
@@ -188,11 +188,11 @@ impl Saver {
     /// `None`: all is to be summed.
     async fn last_spending(&self) -> Option<Saved<SpendSeen>> {
         let (dir, state) = (self.dir.clone(), Arc::clone(&self.node.state));
-        let read = move || saved::read(&dir, Part::Spending, state.vault(), Timestamp(0));
+        let read = move || saved::read(&dir, SavedFile::Spending, state.vault(), Timestamp(0));
         tokio::task::spawn_blocking(read).await.ok()?.ok()?
     }
 
-    async fn write<T>(&self, part: Part, saved: Saved<T>) -> anyhow::Result<()>
+    async fn write<T>(&self, part: SavedFile, saved: Saved<T>) -> anyhow::Result<()>
     where
         T: serde::Serialize + Send + 'static,
     {

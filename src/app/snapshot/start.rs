@@ -6,12 +6,12 @@ use anyhow::Context as _;
 
 use super::is_on;
 use super::spending::Known;
-use crate::config::{Config, Target};
+use crate::config::{Config, DatabaseTarget};
 use crate::crypto::vault::Vault;
 use crate::domain::clock::{Clock, Timestamp};
 use crate::limits::Counters;
 use crate::setup::{database, journal, secrets, unfinished_restore};
-use crate::state::saved::{self, Part, Saved};
+use crate::state::saved::{self, Saved, SavedFile};
 use crate::state::{Events, State};
 use crate::store::{Everything, SpendRow, SpendSeen, Store, StoreError};
 
@@ -61,8 +61,8 @@ pub(in crate::app) async fn begin(
 /// The database; with the reason if it is a server that is away.
 async fn find(config: &Config) -> anyhow::Result<(Store, Option<StoreError>)> {
     match &config.database.target {
-        Target::Sqlite { .. } => Ok((database::store(config).await?, None)),
-        Target::Postgres(url) => {
+        DatabaseTarget::Sqlite { .. } => Ok((database::store(config).await?, None)),
+        DatabaseTarget::Postgres(url) => {
             unfinished_restore::refuse(&config.data_dir)?;
             let found = Store::find_postgres(url, config.database.max_connections);
             let (store, away) = found.await.context("connecting to PostgreSQL")?;
@@ -82,17 +82,17 @@ async fn from_disk(
         return Err(away.into());
     }
     let oldest = now.plus_ms(-i64::try_from(config.database.snapshot_max_age_ms).unwrap_or(0));
-    let unusable = |part: Part, why: String| {
+    let unusable = |part: SavedFile, why: String| {
         anyhow::anyhow!("{away}. The snapshot cannot be used: {} {why}", part.name())
     };
     let dir = &config.data_dir;
     let configuration: Option<Saved<Everything>> =
-        saved::read(dir, Part::Configuration, vault, oldest)
-            .map_err(|error| unusable(Part::Configuration, error.to_string()))?;
+        saved::read(dir, SavedFile::Configuration, vault, oldest)
+            .map_err(|error| unusable(SavedFile::Configuration, error.to_string()))?;
     let Some(configuration) = configuration else { return Err(away.into()) };
-    let spending: Saved<SpendSeen> = saved::read(dir, Part::Spending, vault, oldest)
-        .map_err(|error| unusable(Part::Spending, error.to_string()))?
-        .ok_or_else(|| unusable(Part::Spending, "is missing".to_owned()))?;
+    let spending: Saved<SpendSeen> = saved::read(dir, SavedFile::Spending, vault, oldest)
+        .map_err(|error| unusable(SavedFile::Spending, error.to_string()))?
+        .ok_or_else(|| unusable(SavedFile::Spending, "is missing".to_owned()))?;
     let taken_at = configuration.taken_at;
     tracing::error!(
         error = %away, snapshot = taken_at.to_iso(), spending = spending.taken_at.to_iso(),

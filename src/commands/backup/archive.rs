@@ -78,7 +78,7 @@ impl Manifest {
         );
         ensure!(self.has(DATABASE), "its manifest names no database");
         let strange = self.files.iter().find(|file| !is_allowed(&file.path));
-        ensure!(strange.is_none(), "its manifest names a file that is no part of a backup");
+        ensure!(strange.is_none(), "its manifest names a file that is not part of a backup");
         Ok(())
     }
 }
@@ -144,7 +144,7 @@ fn open(path: &Path) -> io::Result<Archive> {
 /// The manifest of a backup.
 ///
 /// # Errors
-/// The file cannot be read, or is no backup that this program can restore.
+/// The file cannot be read, or is not a backup that this program can restore.
 pub(super) fn manifest(path: &Path) -> anyhow::Result<Manifest> {
     let about = || path.display().to_string();
     drop(File::open(path).with_context(about)?);
@@ -157,7 +157,7 @@ pub(super) fn manifest(path: &Path) -> anyhow::Result<Manifest> {
         Ok(serde_json::from_slice(&text)?)
     };
     let manifest = read().map_err(|why| {
-        anyhow::anyhow!("{} is no backup of tollgate, or is damaged: {why}", about())
+        anyhow::anyhow!("{} is not a backup of tollgate, or is damaged: {why}", about())
     })?;
     manifest.check().with_context(about)?;
     Ok(manifest)

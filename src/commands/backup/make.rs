@@ -112,7 +112,7 @@ fn place(file: &Path) -> anyhow::Result<(PathBuf, String)> {
     let folder =
         file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let full = folder.canonicalize().with_context(|| format!("the folder {}", folder.display()))?;
-    ensure!(full.is_dir(), "the folder {} is no folder", folder.display());
+    ensure!(full.is_dir(), "the folder {} is not a folder", folder.display());
     // SQLite is given the path as text.
     ensure!(full.to_str().is_some(), "{} is not valid UTF-8", full.display());
     Ok((full, name.to_string_lossy().into_owned()))

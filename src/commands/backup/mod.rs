@@ -15,7 +15,7 @@ pub use restore::{Restored, Restoring, restore};
 use std::path::{Path, PathBuf};
 
 use super::not_embedded::NotEmbedded;
-use crate::config::{Config, Target};
+use crate::config::{Config, DatabaseTarget};
 use crate::crypto::key_ring;
 
 /// The embedded database's file.
@@ -27,8 +27,8 @@ const SECRETS: [&str; 2] = [key_ring::FILE, "admin.token"];
 /// The data directory, if the database is in it.
 fn embedded(config: &Config) -> Result<&Path, NotEmbedded> {
     match &config.database.target {
-        Target::Sqlite { dir } => Ok(dir),
-        Target::Postgres(_) => Err(NotEmbedded(
+        DatabaseTarget::Sqlite { dir } => Ok(dir),
+        DatabaseTarget::Postgres(_) => Err(NotEmbedded(
             "(database.url): `tollgate backup` and `tollgate restore` are for the embedded SQLite \
              database. docs/backup.md says how PostgreSQL is backed up",
         )),

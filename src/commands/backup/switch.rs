@@ -25,7 +25,7 @@ const OLD_ONLY: [&str; 3] = ["tollgate.db-wal", "tollgate.db-shm", "circuits"];
 const COUNTING: &str = "counting-restored";
 
 #[derive(serde::Serialize, serde::Deserialize)]
-struct State {
+struct SwitchState {
     manifest: Manifest,
     before: String,
 }
@@ -44,7 +44,7 @@ pub(super) fn unfinished(dir: &Path) -> anyhow::Result<Unfinished> {
     }
 }
 
-fn state(dir: &Path) -> anyhow::Result<State> {
+fn state(dir: &Path) -> anyhow::Result<SwitchState> {
     let path = dir.join(UNFINISHED).join(STATE);
     let about = || path.display().to_string();
     serde_json::from_slice(&std::fs::read(&path).with_context(about)?).with_context(about)
@@ -57,7 +57,8 @@ pub(super) fn commit(dir: &Path, manifest: &Manifest, in_redis: bool) -> anyhow:
         files::write_synced(&staged.join(COUNTING), b"")?;
     }
     let stamp = SystemClock.now().to_iso().replace(['-', ':', '.'], "");
-    let state = State { manifest: manifest.clone(), before: format!("before-restore-{stamp}") };
+    let state =
+        SwitchState { manifest: manifest.clone(), before: format!("before-restore-{stamp}") };
     files::write_synced(&staged.join(STATE), &serde_json::to_vec(&state)?)?;
     files::sync_dir(&staged)?;
     files::rename_synced(&staged, &dir.join(UNFINISHED))

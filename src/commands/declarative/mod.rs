@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use serde_json::{Map, Value, json};
 
-use self::yaml::{Fault, Mark, Yaml};
+use self::yaml::{Mark, Yaml, YamlFault};
 use super::runtime::runtime;
 use crate::admin::declarative::{self, By, Desk, Order, Plan, Secrets};
 use crate::admin::envelope::ApiError;
@@ -73,14 +73,14 @@ fn counted(faults: usize) -> String {
 }
 
 /// What the gateway, or the database's own rules, have against a document.
-pub(super) enum Failure {
+pub(super) enum Objection {
     /// Each fault with its JSON pointer.
     Document(Vec<(String, String)>),
-    /// Anything that is no fault of the document.
+    /// Anything that is not a fault of the document.
     Other(anyhow::Error),
 }
 
-impl From<anyhow::Error> for Failure {
+impl From<anyhow::Error> for Objection {
     fn from(error: anyhow::Error) -> Self {
         Self::Other(error)
     }
@@ -92,10 +92,10 @@ impl From<anyhow::Error> for Failure {
 /// [`BadDocument`], or the gateway or the database cannot be reached. Nothing was changed then.
 pub fn apply(config: &Config, applying: &Applying<'_>) -> anyhow::Result<Plan> {
     let name = applying.file.display().to_string();
-    let bad = |faults: Vec<Fault>| {
+    let bad = |faults: Vec<YamlFault>| {
         let mut faults = faults;
         faults.sort_by_key(|fault| fault.mark);
-        let line = |fault: Fault| {
+        let line = |fault: YamlFault| {
             let Mark { line, column } = fault.mark;
             format!("{name}:{line}:{column}: {}", fault.message)
         };
@@ -109,7 +109,7 @@ pub fn apply(config: &Config, applying: &Applying<'_>) -> anyhow::Result<Plan> {
         Value::Null => Map::new(),
         _ => {
             let message = "must hold sections: `version: 1`, `users:` and so on".to_owned();
-            return Err(bad(vec![Fault { mark: Mark { line: 1, column: 1 }, message }]).into());
+            return Err(bad(vec![YamlFault { mark: Mark { line: 1, column: 1 }, message }]).into());
         }
     };
     let applied = runtime()?.block_on(async {
@@ -122,15 +122,15 @@ pub fn apply(config: &Config, applying: &Applying<'_>) -> anyhow::Result<Plan> {
         }
     });
     applied.map_err(|failure| match failure {
-        Failure::Other(error) => error,
-        Failure::Document(faults) => bad(located(&read, faults)).into(),
+        Objection::Other(error) => error,
+        Objection::Document(faults) => bad(located(&read, faults)).into(),
     })
 }
 
-fn located(yaml: &Yaml, faults: Vec<(String, String)>) -> Vec<Fault> {
+fn located(yaml: &Yaml, faults: Vec<(String, String)>) -> Vec<YamlFault> {
     faults
         .into_iter()
-        .map(|(pointer, message)| Fault { mark: yaml.mark(&pointer), message })
+        .map(|(pointer, message)| YamlFault { mark: yaml.mark(&pointer), message })
         .collect()
 }
 
@@ -174,13 +174,13 @@ async fn on_gateway(
     token: &Secret,
     document: Map<String, Value>,
     applying: &Applying<'_>,
-) -> Result<Plan, Failure> {
+) -> Result<Plan, Objection> {
     let body = json!({ "document": document, "dryRun": applying.dry_run, "prune": applying.prune });
     match administration::ask(url, "configuration/applyConfiguration", token, &body).await {
         Ok(plan) => Ok(serde_json::from_value(plan).context("the gateway's answer")?),
         Err(AskError::Refused(envelope)) => {
             match faults(&envelope["errorParams"], &envelope["error"]) {
-                Some(faults) => Err(Failure::Document(faults)),
+                Some(faults) => Err(Objection::Document(faults)),
                 None => Err(failed(url, AskError::Refused(envelope)).into()),
             }
         }
@@ -203,7 +203,7 @@ fn faults(params: &Value, error: &Value) -> Option<Vec<(String, String)>> {
     }
 }
 
-impl From<ApiError> for Failure {
+impl From<ApiError> for Objection {
     fn from(refusal: ApiError) -> Self {
         let params = Value::Object(refusal.params().clone());
         match faults(&params, &refusal.message().into()) {
@@ -237,7 +237,7 @@ async fn on_database(
     config: &Config,
     document: Map<String, Value>,
     applying: &Applying<'_>,
-) -> Result<Plan, Failure> {
+) -> Result<Plan, Objection> {
     let (_in_use, store) = database(config).await?;
     let vault = secrets::vault(config, &stored(&store).await?)?;
     let webhooks = Webhooks::new(config.webhooks.allow_private.clone());
@@ -271,9 +271,9 @@ pub fn export(config: &Config, way: &Way, secrets: Secrets) -> anyhow::Result<St
                 let vault = self::secrets::vault(config, &stored(&store).await?)?;
                 let whole = store.load_whole().await.context("the database")?;
                 let document = declarative::export(&vault, &whole, secrets);
-                document.map(Value::Object).map_err(|refusal| match Failure::from(refusal) {
-                    Failure::Other(error) => error,
-                    Failure::Document(_) => anyhow::anyhow!("the configuration cannot be exported"),
+                document.map(Value::Object).map_err(|refusal| match Objection::from(refusal) {
+                    Objection::Other(error) => error,
+                    Objection::Document(_) => anyhow::anyhow!("the configuration cannot be exported"),
                 })
             }
             Way::Gateway { url, token_file } => {

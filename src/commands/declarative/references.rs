@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::yaml::{Fault, Mark, Yaml};
+use super::yaml::{Mark, Yaml, YamlFault};
 
 /// No secret is as long: a wrong path should not fill the memory.
 const MAX_BYTES: u64 = 64 << 10;
@@ -21,7 +21,7 @@ pub(super) fn resolve(
     yaml: &mut Yaml,
     folder: &Path,
     env: &dyn Fn(&str) -> Option<String>,
-) -> Result<(), Vec<Fault>> {
+) -> Result<(), Vec<YamlFault>> {
     let mut value = std::mem::take(&mut yaml.value);
     let mut wrong = Vec::new();
     walk(&mut value, "", &mut |pointer, text| {
@@ -38,7 +38,7 @@ pub(super) fn resolve(
     let located = |(pointer, message): (String, String)| {
         let mark: Mark = yaml.mark(&pointer);
         let name = pointer.rsplit('/').next().unwrap_or_default();
-        Fault { mark, message: format!("{name}: {message}") }
+        YamlFault { mark, message: format!("{name}: {message}") }
     };
     if wrong.is_empty() { Ok(()) } else { Err(wrong.into_iter().map(located).collect()) }
 }
@@ -114,10 +114,10 @@ fn content(path: &Path) -> Result<String, String> {
     let unreadable = |error: std::io::Error| named(&format!("cannot be read: {error}"));
     let about = std::fs::metadata(path).map_err(unreadable)?;
     if !about.is_file() || about.len() > MAX_BYTES {
-        return Err(named(&format!("is no file of at most {} KiB", MAX_BYTES >> 10)));
+        return Err(named(&format!("is not a file of at most {} KiB", MAX_BYTES >> 10)));
     }
     let bytes = std::fs::read(path).map_err(unreadable)?;
-    let text = String::from_utf8(bytes).map_err(|_| named("holds bytes that are no text"))?;
+    let text = String::from_utf8(bytes).map_err(|_| named("holds bytes that are not text"))?;
     let text = text
         .strip_suffix('\n')
         .map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line));

@@ -26,7 +26,7 @@ pub(in crate::commands) struct Mark {
 
 /// What is wrong, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::commands) struct Fault {
+pub(in crate::commands) struct YamlFault {
     pub mark: Mark,
     pub message: String,
 }
@@ -59,8 +59,8 @@ impl Yaml {
 ///
 /// # Errors
 /// The first fault.
-pub(in crate::commands) fn read(text: &str) -> Result<Yaml, Fault> {
-    let mut reader = Reader {
+pub(in crate::commands) fn read(text: &str) -> Result<Yaml, YamlFault> {
+    let mut reader = YamlReader {
         parser: Parser::new_from_str(text),
         marks: HashMap::new(),
         anchors: HashMap::new(),
@@ -86,15 +86,15 @@ pub(in crate::commands) fn read(text: &str) -> Result<Yaml, Fault> {
     Ok(Yaml { value, marks: reader.marks })
 }
 
-fn fault(span: &Span, message: impl Into<String>) -> Fault {
-    Fault { mark: mark(span), message: message.into() }
+fn fault(span: &Span, message: impl Into<String>) -> YamlFault {
+    YamlFault { mark: mark(span), message: message.into() }
 }
 
 fn mark(span: &Span) -> Mark {
     Mark { line: span.start.line(), column: span.start.col() + 1 }
 }
 
-struct Reader<'t> {
+struct YamlReader<'t> {
     parser: Parser<'t, StrInput<'t>>,
     marks: HashMap<String, Mark>,
     anchors: HashMap<usize, Value>,
@@ -102,15 +102,15 @@ struct Reader<'t> {
     bytes: usize,
 }
 
-impl<'t> Reader<'t> {
-    fn next(&mut self) -> Result<(Event<'t>, Span), Fault> {
+impl<'t> YamlReader<'t> {
+    fn next(&mut self) -> Result<(Event<'t>, Span), YamlFault> {
         match self.parser.next_event() {
             None => Ok((Event::StreamEnd, Span::default())),
             Some(Ok(next)) => Ok(next),
             Some(Err(error)) => {
                 let place = error.marker();
                 let mark = Mark { line: place.line(), column: place.col() + 1 };
-                Err(Fault { mark, message: format!("is no valid YAML: {}", error.info()) })
+                Err(YamlFault { mark, message: format!("is not valid YAML: {}", error.info()) })
             }
         }
     }
@@ -121,7 +121,7 @@ impl<'t> Reader<'t> {
         span: &Span,
         at: &str,
         depth: usize,
-    ) -> Result<Value, Fault> {
+    ) -> Result<Value, YamlFault> {
         let text = if let Event::Scalar(text, ..) = &event { text.len() } else { 0 };
         self.count((1, text + at.len()), span)?;
         if depth > MAX_DEPTH {
@@ -150,7 +150,7 @@ impl<'t> Reader<'t> {
         Ok(value)
     }
 
-    fn count(&mut self, (values, bytes): (usize, usize), span: &Span) -> Result<(), Fault> {
+    fn count(&mut self, (values, bytes): (usize, usize), span: &Span) -> Result<(), YamlFault> {
         self.values += values;
         self.bytes += bytes;
         let beyond = if self.values > MAX_VALUES {
@@ -163,7 +163,7 @@ impl<'t> Reader<'t> {
         Err(fault(span, format!("is beyond the {beyond} that a file may have")))
     }
 
-    fn list(&mut self, at: &str, depth: usize) -> Result<Value, Fault> {
+    fn list(&mut self, at: &str, depth: usize) -> Result<Value, YamlFault> {
         let mut items = Vec::new();
         loop {
             let (event, span) = self.next()?;
@@ -174,7 +174,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn mapping(&mut self, at: &str, depth: usize) -> Result<Value, Fault> {
+    fn mapping(&mut self, at: &str, depth: usize) -> Result<Value, YamlFault> {
         let mut map = Map::new();
         loop {
             let (event, span) = self.next()?;
@@ -210,7 +210,12 @@ fn size(value: &Value) -> (usize, usize) {
     }
 }
 
-fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>, span: &Span) -> Result<Value, Fault> {
+fn scalar(
+    text: &str,
+    style: ScalarStyle,
+    tag: Option<&Tag>,
+    span: &Span,
+) -> Result<Value, YamlFault> {
     match tag {
         Some(tag) if !tag.is_yaml_core_schema() => {
             return Err(fault(span, format!("!{}: is an unknown tag", tag.suffix)));
@@ -271,10 +276,10 @@ mod tests {
     fn a_mistake_is_reported_with_its_place() {
         for (text, line, column, wanted) in [
             ("a: 1\na: 2\n", 2, 1, "a: is there already, in line 1"),
-            ("a: [1, 2\nb: 3\n", 2, 0, "is no valid YAML"),
+            ("a: [1, 2\nb: 3\n", 2, 0, "is not valid YAML"),
             ("a: 1\n---\nb: 2\n", 3, 1, "second document"),
             ("a: !secret x\n", 1, 4, "unknown tag"),
-            ("a: *none\n", 1, 4, "is no valid YAML"),
+            ("a: *none\n", 1, 4, "is not valid YAML"),
             ("? [a]\n: b\n", 1, 3, "must be a name"),
         ] {
             let fault = read(text).unwrap_err();

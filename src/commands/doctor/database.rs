@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::commands::rotate;
-use crate::config::{Config, Target};
+use crate::config::{Config, DatabaseTarget};
 use crate::crypto::vault::Vault;
 use crate::domain::clock::{Clock as _, SystemClock};
 use crate::limits::TOLERATED_MS;
@@ -22,7 +22,7 @@ const ROTATE: &str =
 
 /// Looks at the database; returns the configuration in it, if it can be read.
 pub(super) async fn look(config: &Config) -> (Vec<Finding>, Option<Arc<State>>) {
-    if let Target::Sqlite { dir } = &config.database.target
+    if let DatabaseTarget::Sqlite { dir } = &config.database.target
         && !Store::exists(dir).unwrap_or(true)
     {
         let text = format!("there is none yet in {}: the first start creates it", dir.display());
@@ -37,11 +37,11 @@ pub(super) async fn look(config: &Config) -> (Vec<Finding>, Option<Arc<State>>) 
         Ok(opened) => opened,
         Err(error) => {
             let advice = match config.database.target {
-                Target::Sqlite { .. } => {
+                DatabaseTarget::Sqlite { .. } => {
                     "Run this as the gateway's user. Else correct the rights of the file, or \
                      restore a backup (docs/backup.md)."
                 }
-                Target::Postgres(_) => {
+                DatabaseTarget::Postgres(_) => {
                     "Start PostgreSQL, or correct database.url. A running gateway goes on without \
                      it: records wait in the journal."
                 }

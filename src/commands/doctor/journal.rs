@@ -30,7 +30,7 @@ pub(super) fn look(config: &Config) -> Vec<Finding> {
     findings
 }
 
-fn undelivered(config: &Config, waiting: &ledger::Waiting) -> Finding {
+fn undelivered(config: &Config, waiting: &ledger::Undelivered) -> Finding {
     if waiting.bytes == 0 {
         return Finding::ok(PART, "nothing waits for the database");
     }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use rust_decimal::Decimal;
 use serde_json::Value;
 
-use super::model::{Form, Mapped, MappedLimits, MappedProvider, Names, csv};
+use super::model::{Form, Mapped, MappedLimits, MappedProvider, UniqueNames, csv};
 use crate::store::peer::PeerRow;
 
 /// How a type of channel is spoken to, and its usual address.
@@ -44,7 +44,7 @@ pub(super) fn map(
         .filter_map(|(group, ratio)| Some((group, ratio.to_string().parse().ok()?)))
         .collect();
     let highest = rows.iter().filter_map(|row| row.int("priority")).max().unwrap_or(0);
-    let mut names = Names::default();
+    let mut names = UniqueNames::default();
     for row in rows {
         let wanted = row.text("name").unwrap_or_default();
         let id = row.text("id").unwrap_or_default();

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::hub_providers;
 use super::model::{
-    Form, Mapped, MappedKey, MappedLimits, MappedUser, Names, Spent, key_of_text, moment, nanos,
-    positive, shortened, texts,
+    Form, Mapped, MappedKey, MappedLimits, MappedUser, Spent, UniqueNames, key_of_text, moment,
+    nanos, positive, shortened, texts,
 };
 use crate::domain::clock::Timestamp;
 use crate::store::peer::{Only, PeerData, PeerRow, PeerSchema, PeerSpendTable, PeerTable};
@@ -158,7 +158,7 @@ pub(super) fn oldest_reset(tables: &BTreeMap<&'static str, Vec<PeerRow>>) -> Opt
 /// Maps what was read.
 pub(super) fn map(data: &PeerData) -> Mapped {
     let mut mapped = Mapped::default();
-    let mut names = Names::default();
+    let mut names = UniqueNames::default();
     for row in data.rows("users").iter().filter(|row| row.time("deleted_at").is_none()) {
         let user = user(row, &mut names, &mut mapped);
         mapped.users.push(user);
@@ -168,7 +168,7 @@ pub(super) fn map(data: &PeerData) -> Mapped {
     let users: HashMap<&str, usize> =
         live.iter().enumerate().filter_map(|(at, row)| Some((row.text("id")?, at))).collect();
     let mut keys: HashMap<&str, (usize, usize)> = HashMap::new();
-    let mut of_user: HashMap<usize, Names> = HashMap::new();
+    let mut of_user: HashMap<usize, UniqueNames> = HashMap::new();
     for row in data.rows("keys") {
         let Some(text) = row.text("key") else { continue };
         let owner = row.text("user_id").and_then(|id| users.get(id)).copied();
@@ -218,7 +218,7 @@ pub(super) fn put_reset(form: &mut Form, row: &PeerRow) {
     }
 }
 
-fn user(row: &PeerRow, names: &mut Names, mapped: &mut Mapped) -> MappedUser {
+fn user(row: &PeerRow, names: &mut UniqueNames, mapped: &mut Mapped) -> MappedUser {
     let id = row.text("id").unwrap_or_default();
     let name = names.unique(row.text("name").unwrap_or_default(), id);
     let mut form = Form::new();
@@ -244,7 +244,7 @@ fn user(row: &PeerRow, names: &mut Names, mapped: &mut Mapped) -> MappedUser {
     MappedUser { name, form, limits: limits(row, "daily_limit_usd"), keys: Vec::new() }
 }
 
-fn key(row: &PeerRow, text: &str, group: &str, names: &mut Names) -> MappedKey {
+fn key(row: &PeerRow, text: &str, group: &str, names: &mut UniqueNames) -> MappedKey {
     let name =
         names.unique(row.text("name").unwrap_or_default(), row.text("id").unwrap_or_default());
     let (hash, mut form) = key_of_text(text);

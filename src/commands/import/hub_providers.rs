@@ -6,7 +6,7 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 
 use super::claude_code_hub::{limits, put, put_reset};
-use super::model::{Form, Mapped, MappedProvider, Names, shortened};
+use super::model::{Form, Mapped, MappedProvider, UniqueNames, shortened};
 use crate::store::peer::{PeerData, PeerRow};
 
 fn kind(row: &PeerRow) -> Result<&'static str, &'static str> {
@@ -23,7 +23,7 @@ fn kind(row: &PeerRow) -> Result<&'static str, &'static str> {
 
 /// Maps the providers. Returns their positions by the peer's ids.
 pub(super) fn map<'d>(data: &'d PeerData, mapped: &mut Mapped) -> HashMap<&'d str, usize> {
-    let mut names = Names::default();
+    let mut names = UniqueNames::default();
     let mut positions = HashMap::new();
     for row in data.rows("providers").iter().filter(|row| row.time("deleted_at").is_none()) {
         let id = row.text("id").unwrap_or_default();

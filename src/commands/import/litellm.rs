@@ -7,8 +7,10 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 
 use super::counters::{self, Counter};
-use super::litellm_budget::{Budget, Place, budgets};
-use super::model::{Form, Mapped, MappedKey, MappedUser, Names, Spent, key_of_text, moment, texts};
+use super::litellm_budget::{Budget, WindowPlace, budgets};
+use super::model::{
+    Form, Mapped, MappedKey, MappedUser, Spent, UniqueNames, key_of_text, moment, texts,
+};
 use crate::domain::clock::Timestamp;
 use crate::domain::key::KeyHash;
 use crate::domain::money::NanoUsd;
@@ -126,7 +128,7 @@ enum Owner {
 
 /// A holder's position in [`Mapped`], and its counter.
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct HolderCounter {
     user: usize,
     counter: Counter,
 }
@@ -134,11 +136,11 @@ struct Held {
 type Found = Vec<(Option<Timestamp>, Decimal)>;
 
 /// Maps what was read, as of `place.now`.
-pub(super) fn map(data: &PeerData, place: Place) -> Mapped {
+pub(super) fn map(data: &PeerData, place: WindowPlace) -> Mapped {
     let mut mapped = Mapped::default();
     let budgets = budgets(data.rows(BUDGETS));
     let mut owners = owners(data, place, &mut mapped);
-    let mut names: HashMap<usize, Names> = HashMap::new();
+    let mut names: HashMap<usize, UniqueNames> = HashMap::new();
     // Of each owner: the keys with their counters and the texts of their hashes.
     let mut keys: HashMap<usize, Vec<(Counter, String)>> = HashMap::new();
     let mut logins = 0;
@@ -181,8 +183,12 @@ fn hash(token: &str) -> (KeyHash, Form) {
     }
 }
 
-fn owners(data: &PeerData, place: Place, mapped: &mut Mapped) -> (HashMap<Owner, Held>, Names) {
-    let mut names = Names::default();
+fn owners(
+    data: &PeerData,
+    place: WindowPlace,
+    mapped: &mut Mapped,
+) -> (HashMap<Owner, HolderCounter>, UniqueNames) {
+    let mut names = UniqueNames::default();
     let mut owners = HashMap::new();
     for row in data.rows(USERS) {
         let Some(id) = row.text("user_id") else { continue };
@@ -202,7 +208,13 @@ fn owners(data: &PeerData, place: Place, mapped: &mut Mapped) -> (HashMap<Owner,
 }
 
 /// Adds a user or a team.
-fn holder(row: &PeerRow, name: String, role: &str, place: Place, mapped: &mut Mapped) -> Held {
+fn holder(
+    row: &PeerRow,
+    name: String,
+    role: &str,
+    place: WindowPlace,
+    mapped: &mut Mapped,
+) -> HolderCounter {
     let label = format!("user {name:?}");
     let mut form = Form::new();
     let mut put = |field: &str, value: Value| drop(form.insert(field.to_owned(), value));
@@ -222,7 +234,7 @@ fn holder(row: &PeerRow, name: String, role: &str, place: Place, mapped: &mut Ma
     note_rates(row, &label, false, mapped);
     let user = mapped.users.len();
     mapped.users.push(MappedUser { name, form, limits, keys: Vec::new() });
-    Held { user, counter }
+    HolderCounter { user, counter }
 }
 
 /// Names with a trailing star at most; all models are an empty list.
@@ -243,7 +255,7 @@ fn names_of_models(models: Vec<String>, label: &str, mapped: &mut Mapped) -> Vec
 /// The holder of a key, made where the peer has none.
 fn owner_of(
     owner: Owner,
-    (owners, names): &mut (HashMap<Owner, Held>, Names),
+    (owners, names): &mut (HashMap<Owner, HolderCounter>, UniqueNames),
     mapped: &mut Mapped,
 ) -> usize {
     if let Some(held) = owners.get(&owner) {
@@ -260,7 +272,10 @@ fn owner_of(
         limits: Default::default(),
         keys: Vec::new(),
     });
-    owners.insert(owner, Held { user, counter: Counter { amount: Decimal::ZERO, since: None } });
+    owners.insert(
+        owner,
+        HolderCounter { user, counter: Counter { amount: Decimal::ZERO, since: None } },
+    );
     user
 }
 
@@ -268,8 +283,8 @@ fn key(
     row: &PeerRow,
     token: &str,
     budget: &Budget,
-    place: Place,
-    (mapped, user, names): (&mut Mapped, usize, &mut Names),
+    place: WindowPlace,
+    (mapped, user, names): (&mut Mapped, usize, &mut UniqueNames),
 ) -> (MappedKey, Counter) {
     let (hash, mut form) = hash(token);
     let shown = row.text("key_name").unwrap_or_default();
@@ -345,7 +360,7 @@ fn leftovers(data: &PeerData, mapped: &mut Mapped) {
 fn spent(
     data: &PeerData,
     mapped: &mut Mapped,
-    (owners, _): &(HashMap<Owner, Held>, Names),
+    (owners, _): &(HashMap<Owner, HolderCounter>, UniqueNames),
     keys: &HashMap<usize, Vec<(Counter, String)>>,
 ) {
     let known: HashSet<&str> = keys.values().flatten().map(|(_, token)| token.as_str()).collect();

@@ -15,7 +15,7 @@ use crate::store::peer::PeerRow;
 
 /// Where and when windows are counted.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct WindowPlace {
     pub zone: Tz,
     pub now: Timestamp,
 }
@@ -101,7 +101,7 @@ impl Budget {
     pub(super) fn map_to(
         &self,
         row: &PeerRow,
-        place: Place,
+        place: WindowPlace,
         label: &str,
         notes: &mut Notes,
     ) -> (MappedLimits, Counter) {
@@ -136,7 +136,7 @@ impl Budget {
         spend: Decimal,
         length: Option<i64>,
         window: Option<Window>,
-        place: Place,
+        place: WindowPlace,
     ) -> Counter {
         let Some(window) = window else { return Counter { amount: spend, since: None } };
         let over = self.reset_at.filter(|at| *at <= place.now);
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_counter_counts_in_the_present_window_and_not_after_its_reset() {
-        let place = Place { zone: Tz::UTC, now: at("2026-11-21T12:00:00Z") };
+        let place = WindowPlace { zone: Tz::UTC, now: at("2026-11-21T12:00:00Z") };
         let counter = |duration: &str, reset: &str| {
             let row = [("max_budget", "10"), ("spend", "4"), ("budget_duration", duration)];
             let row: PeerRow =

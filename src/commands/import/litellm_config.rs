@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
 
-use super::model::{Form, Mapped, MappedLimits, MappedProvider, Names};
+use super::model::{Form, Mapped, MappedLimits, MappedProvider, UniqueNames};
 
 /// LiteLLM's name of a provider, how it is spoken to, and its usual address.
 const KNOWN: [(&str, &str, &str); 16] = [
@@ -45,7 +45,7 @@ pub(super) fn map(config: &Value, variable: &dyn Fn(&str) -> Option<String>) -> 
             Err(why) => mapped.notes.add(&why, format!("model {model:?}")),
         }
     }
-    let mut names = Names::default();
+    let mut names = UniqueNames::default();
     let mut counts: HashMap<String, usize> = HashMap::new();
     for ((kind, url, key, weight, order), models) in found {
         let host = url

@@ -27,11 +27,11 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use self::litellm_budget::Place;
+use self::litellm_budget::WindowPlace;
 use self::model::Mapped;
 pub use self::source::BadSource;
 use self::source::From;
-use super::declarative::{Failure, database};
+use super::declarative::{Objection, database};
 use super::runtime::runtime;
 use crate::admin::declarative::{self, Applied, By, Desk, FieldChange, Order, Plan, PlannedChange};
 use crate::config::{self, Config};
@@ -116,7 +116,7 @@ pub fn import(config: &Config, importing: &Importing<'_>) -> anyhow::Result<Impo
 async fn run(config: &Config, importing: &Importing<'_>, from: &From) -> anyhow::Result<Imported> {
     let now = SystemClock.now();
     let grain = balances::Grain::at(now, config.time_zone);
-    let place = Place { zone: config.time_zone, now };
+    let place = WindowPlace { zone: config.time_zone, now };
     let mut mapped = source::mapped(importing.peer, from, place, grain.oldest).await?;
     let (_in_use, store) = database(config).await?;
     let mut tx = store.begin().await.context("the database")?;
@@ -192,7 +192,8 @@ impl Work<'_> {
             Order { document: document.document.clone(), prune, dry_run, may_take_last_key: true };
         let by = By { actor: self.by.clone(), client: None };
         let applied = declarative::apply(desk, self.tx, order, by).await;
-        let mut applied = applied.map_err(|refusal| refused(Failure::from(refusal), &document))?;
+        let mut applied =
+            applied.map_err(|refusal| refused(Objection::from(refusal), &document))?;
         let after = self.tx.whole().await.context("the database")?.everything;
         self.disable_gone(&after.keys, &mut applied.plan).await?;
         let ids = document::ids(&document, self.mapped, &after);
@@ -272,10 +273,10 @@ impl Work<'_> {
 }
 
 /// What the checks have against the peer's data, by the names of records.
-fn refused(failure: Failure, document: &document::Document) -> anyhow::Error {
+fn refused(failure: Objection, document: &document::Document) -> anyhow::Error {
     let faults = match failure {
-        Failure::Other(error) => return error,
-        Failure::Document(faults) => faults,
+        Objection::Other(error) => return error,
+        Objection::Document(faults) => faults,
     };
     let line = |(pointer, message): (String, String)| {
         let steps: Vec<&str> = pointer.split('/').skip(1).collect();

@@ -124,9 +124,9 @@ impl Notes {
 
 /// Names that differ and have the right length.
 #[derive(Debug, Default)]
-pub(super) struct Names(HashSet<String>);
+pub(super) struct UniqueNames(HashSet<String>);
 
-impl Names {
+impl UniqueNames {
     /// The wanted name, or one made of it and `id` if another record has it.
     pub(super) fn unique(&mut self, wanted: &str, id: &str) -> String {
         let wanted: String = wanted.chars().filter(|c| !spoils_names(*c)).collect();
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn names_differ_and_are_never_longer_than_they_may_be() {
-        let mut names = Names::default();
+        let mut names = UniqueNames::default();
         assert_eq!(names.unique(" ada ", "1"), "ada");
         assert_eq!(names.unique("ada", "2"), "ada (2)");
         assert_eq!(names.unique("ada", "2"), "ada (2) 2");

@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::channels;
 use super::counters::{self, Counter};
 use super::model::{
-    Form, Mapped, MappedKey, MappedLimits, MappedUser, Names, Spent, csv, key_of_text, moment,
-    shortened,
+    Form, Mapped, MappedKey, MappedLimits, MappedUser, Spent, UniqueNames, csv, key_of_text,
+    moment, shortened,
 };
 use crate::domain::clock::Timestamp;
 use crate::domain::money::NanoUsd;
@@ -102,7 +102,7 @@ pub(super) fn map(data: &PeerData, is_new_api: bool) -> Mapped {
     let unit = options.get("QuotaPerUnit").and_then(|text| text.parse::<Decimal>().ok());
     let unit = unit.filter(|unit| *unit > Decimal::ZERO).unwrap_or(Decimal::from(QUOTA_PER_USD));
     let usd = |quota: Decimal| quota.checked_div(unit).unwrap_or_default();
-    let mut names = Names::default();
+    let mut names = UniqueNames::default();
     let mut users: HashMap<&str, usize> = HashMap::new();
     let mut rows: Vec<&PeerRow> = Vec::new();
     for row in
@@ -114,7 +114,7 @@ pub(super) fn map(data: &PeerData, is_new_api: bool) -> Mapped {
         mapped.users.push(user);
     }
     let mut keys: HashMap<usize, Vec<&PeerRow>> = HashMap::new();
-    let mut of_user: HashMap<usize, Names> = HashMap::new();
+    let mut of_user: HashMap<usize, UniqueNames> = HashMap::new();
     for row in data.rows("tokens") {
         let Some(text) = row.text("key").map(full_text) else { continue };
         match row.text("user_id").and_then(|id| users.get(id)).filter(|_| is_there(row)) {
@@ -144,7 +144,7 @@ fn full_text(key: &str) -> String {
     if key.starts_with("sk-") { key.to_owned() } else { format!("sk-{key}") }
 }
 
-fn user(row: &PeerRow, names: &mut Names) -> MappedUser {
+fn user(row: &PeerRow, names: &mut UniqueNames) -> MappedUser {
     let id = row.text("id").unwrap_or_default();
     let name = names.unique(row.text("username").unwrap_or_default(), id);
     let mut form = Form::new();
@@ -174,7 +174,7 @@ fn key(
     row: &PeerRow,
     text: &str,
     group: &str,
-    (mapped, user, names): (&mut Mapped, usize, &mut Names),
+    (mapped, user, names): (&mut Mapped, usize, &mut UniqueNames),
 ) -> MappedKey {
     let name =
         names.unique(row.text("name").unwrap_or_default(), row.text("id").unwrap_or_default());

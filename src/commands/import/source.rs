@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::super::declarative::yaml;
-use super::litellm_budget::Place;
+use super::litellm_budget::WindowPlace;
 use super::model::Mapped;
 use super::{Peer, claude_code_hub, litellm, litellm_config, new_api};
 use crate::config;
@@ -119,7 +119,7 @@ const fn version(peer: Peer) -> &'static str {
 pub(super) async fn mapped(
     peer: Peer,
     from: &From,
-    place: Place,
+    place: WindowPlace,
     oldest: Timestamp,
 ) -> anyhow::Result<Mapped> {
     let source = match from {
@@ -194,11 +194,11 @@ fn config_yaml(path: &Path) -> anyhow::Result<Mapped> {
     let config = yaml::read(&text).map_err(|fault| {
         let yaml::Mark { line, column } = fault.mark;
         // The message itself may quote the file.
-        BadSource(format!("{}:{line}:{column}: it is no valid YAML", path.display()))
+        BadSource(format!("{}:{line}:{column}: it is not valid YAML", path.display()))
     })?;
     let config = config.value;
     if !config["model_list"].is_array() {
-        let what = "it is no config.yaml of LiteLLM: it has no model_list";
+        let what = "it is not a config.yaml of LiteLLM: it has no model_list";
         return Err(BadSource(format!("{}: {what}", path.display())).into());
     }
     Ok(litellm_config::map(&config, &super::variable))

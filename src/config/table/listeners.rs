@@ -1,7 +1,7 @@
 //! The settings of the listeners: clients, administration, metrics.
 
 use super::{GIB, HOUR, KIB, MIB, MS, S};
-use crate::config::kind::Kind::{
+use crate::config::kind::SettingKind::{
     Address, Choice, Count, Duration, File, Flag, FlagOrAuto, Networks, Origin, Path, Size,
 };
 use crate::config::kind::Zero::{MeansNone, Refused};

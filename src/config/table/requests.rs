@@ -1,7 +1,7 @@
 //! The settings of requests to providers, and of the process.
 
 use super::{DAY, HOUR, MIN, MS, S};
-use crate::config::kind::Kind::{Choice, Count, Duration, Flag, Headers};
+use crate::config::kind::SettingKind::{Choice, Count, Duration, Flag, Headers};
 use crate::config::kind::Zero::{MeansNone, Refused};
 use crate::config::setting::{Setting, setting};
 use crate::config::types::LogFormat;

@@ -1,7 +1,7 @@
 //! The settings of data, credentials, sessions and accounting.
 
 use super::{ADMIN_TOKEN_MIN, DAY, GIB, KIB, MIB, MIN, MS, S};
-use crate::config::kind::Kind::{
+use crate::config::kind::SettingKind::{
     Choice, Count, DatabaseUrl, Duration, File, Flag, Headers, Name, Networks, Path, RedisUrl,
     Seconds, Secret, SecretFile, Size, Source, Zone,
 };

@@ -42,7 +42,7 @@ const PRICE: usize = 12;
 const PART: usize = 13;
 
 impl Decoder {
-    /// The record of a payload; `None` if it is no record.
+    /// The record of a payload; `None` if it is not a record.
     pub(in super::super) fn read(&mut self, payload: &[u8]) -> Option<Record> {
         let (first, rest) = payload.split_first()?;
         if ![DENSE, WITH_PARTS].contains(first) {

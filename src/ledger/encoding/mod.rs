@@ -32,8 +32,8 @@ use crate::domain::usage::{ServiceTier, Usage};
 /// First byte of a payload: the version of this encoding. A change of the fields below needs a new
 /// one.
 const DENSE: u8 = 3;
-/// The version of records with what [`DENSE`] cannot hold: parts, newer tiers. All others are written without,
-/// so that releases before it can read them.
+/// The version of records with what [`DENSE`] cannot hold: parts, newer tiers. All others are
+/// written without, so that releases before it can read them.
 const WITH_PARTS: u8 = 4;
 /// Bits of a number in every byte but its last, and the flag of such a byte.
 const GROUP: u32 = 6;

@@ -22,8 +22,8 @@ use super::frame;
 use super::log_lines;
 use super::segment::{self, HEADER, Position};
 use super::settings::LedgerSettings;
-use super::stats::{Tally, add, subtract};
-use sync::Stretch;
+use super::stats::{JournalTally, add, subtract};
+use sync::UnsyncedBytes;
 
 mod sync;
 
@@ -41,7 +41,7 @@ thread_local! {
 pub(super) struct Journal {
     dir: PathBuf,
     settings: LedgerSettings,
-    tally: Arc<Tally>,
+    tally: Arc<JournalTally>,
     disk: Box<dyn Disk>,
     active: Mutex<Active>,
 }
@@ -58,7 +58,7 @@ struct Active {
     /// The segment's bytes before this are synced.
     synced: u64,
     /// Stretches of closed segments that are not synced yet.
-    unsynced: Vec<Stretch>,
+    unsynced: Vec<UnsyncedBytes>,
     /// Segments were created since the directory was last synced.
     names_changed: bool,
     held: VecDeque<Vec<u8>>,
@@ -84,7 +84,7 @@ impl Journal {
     pub(super) fn create(
         dir: &Path,
         settings: LedgerSettings,
-        tally: Arc<Tally>,
+        tally: Arc<JournalTally>,
     ) -> io::Result<Self> {
         Self::create_on(Box::new(RealDisk), dir, settings, tally)
     }
@@ -93,7 +93,7 @@ impl Journal {
         disk: Box<dyn Disk>,
         dir: &Path,
         settings: LedgerSettings,
-        tally: Arc<Tally>,
+        tally: Arc<JournalTally>,
     ) -> io::Result<Self> {
         let file = new_segment(&*disk, dir, 1)?;
         tally.disk_bytes.store(HEADER as u64, Ordering::Relaxed);

@@ -17,12 +17,12 @@ use super::{Active, Journal};
 use crate::files;
 use crate::ledger::disk::SegmentFile;
 use crate::ledger::error::LedgerError;
-use crate::ledger::frame::{self, Found};
+use crate::ledger::frame::{self, FoundFrame};
 use crate::ledger::segment::{self, HEADER};
 use crate::ledger::stats::add;
 
 /// Bytes of a segment that no sync has covered.
-pub(super) struct Stretch {
+pub(super) struct UnsyncedBytes {
     file: Arc<dyn SegmentFile>,
     segment: u64,
     from: u64,
@@ -31,10 +31,10 @@ pub(super) struct Stretch {
 
 impl Active {
     /// The unsynced part of the active segment, which then counts as synced.
-    pub(super) fn stretch(&mut self) -> Option<Stretch> {
+    pub(super) fn stretch(&mut self) -> Option<UnsyncedBytes> {
         let (from, to) = (self.synced, self.at.offset);
         self.synced = to;
-        (from < to).then(|| Stretch {
+        (from < to).then(|| UnsyncedBytes {
             file: Arc::clone(&self.file),
             segment: self.at.segment,
             from,
@@ -43,7 +43,7 @@ impl Active {
     }
 
     /// The unsynced parts of all segments, and whether names are unsynced.
-    fn take_unsynced(&mut self) -> (Vec<Stretch>, bool) {
+    fn take_unsynced(&mut self) -> (Vec<UnsyncedBytes>, bool) {
         let mut all = std::mem::take(&mut self.unsynced);
         all.extend(self.stretch());
         (all, std::mem::take(&mut self.names_changed))
@@ -98,7 +98,7 @@ impl Journal {
     }
 
     /// Writes the frames of these stretches, and those that arrived meanwhile, to a new segment.
-    fn write_again(&self, mut doubtful: Vec<Stretch>) {
+    fn write_again(&self, mut doubtful: Vec<UnsyncedBytes>) {
         {
             let mut active = self.active.lock();
             active.spoiled = true;
@@ -125,7 +125,7 @@ impl Journal {
         let (mut rest, mut taken) = (bytes, 0);
         while !rest.is_empty() {
             let length = match frame::read(rest) {
-                Found::Frame(payload) => frame::HEAD + payload.len(),
+                FoundFrame::Frame(payload) => frame::HEAD + payload.len(),
                 _ => {
                     let skip = frame::resync(rest).unwrap_or(rest.len());
                     tracing::error!(bytes = skip, "damaged bytes among the records to append");
@@ -144,7 +144,7 @@ impl Journal {
 }
 
 /// The frames of a stretch, without the segment's header.
-fn read_back(path: &std::path::Path, stretch: &Stretch) -> io::Result<Vec<u8>> {
+fn read_back(path: &std::path::Path, stretch: &UnsyncedBytes) -> io::Result<Vec<u8>> {
     let from = stretch.from.max(HEADER as u64);
     let length = usize::try_from(stretch.to.saturating_sub(from)).map_err(io::Error::other)?;
     let mut bytes = vec![0; length];

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use super::*;
-use crate::ledger::reader::Reader;
+use crate::ledger::reader::JournalReader;
 use crate::ledger::segment::sample;
 use crate::ledger::set_aside::SetAside;
 
@@ -68,7 +68,7 @@ impl SegmentFile for FaultyFile {
 struct Bench {
     root: tempfile::TempDir,
     faults: Arc<Faults>,
-    tally: Arc<Tally>,
+    tally: Arc<JournalTally>,
     journal: Journal,
 }
 
@@ -76,7 +76,7 @@ impl Bench {
     fn new(segment_bytes: u64) -> Self {
         let root = tempfile::tempdir().unwrap();
         let faults = Arc::new(Faults { room: AtomicU64::new(1 << 30), ..Faults::default() });
-        let tally = Arc::new(Tally::default());
+        let tally = Arc::new(JournalTally::default());
         let settings = LedgerSettings {
             segment_bytes,
             max_bytes: 1 << 30,
@@ -92,9 +92,9 @@ impl Bench {
 
     /// The numbers of the records that a reader finds, and the number of damaged stretches.
     fn read(&self, end: Option<Position>) -> (Vec<i64>, u64) {
-        let tally = Arc::new(Tally::default());
+        let tally = Arc::new(JournalTally::default());
         let set_aside = SetAside::beside(self.root.path(), Arc::clone(&tally));
-        let reader = Reader { dir: self.root.path(), end, set_aside: Some(&set_aside) };
+        let reader = JournalReader { dir: self.root.path(), end, set_aside: Some(&set_aside) };
         let batch = reader.read(Position::default(), 1_000).unwrap();
         let numbers = batch.records.iter().map(|record| record.started_at.0).collect();
         (numbers, tally.damaged_ranges.load(Ordering::SeqCst))

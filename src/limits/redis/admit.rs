@@ -6,14 +6,14 @@ use redis::Value;
 use tokio::time::Instant;
 
 use super::super::admission::{Admission, Denied, Refused};
-use super::super::charge::{Charge, Counted};
+use super::super::charge::{Charge, CountedRequest};
 use super::super::standing::Standing;
 use super::Shared;
 use super::batch::{pack_bytes, pack_field};
+use super::batcher::{Asking, Call};
 use super::calls::{RedisReply, Unanswered, ids, key_number};
-use super::gather::{Asking, Call};
 use super::link::Up;
-use super::outbox::{ARRIVED, Kind};
+use super::queue::{ARRIVED, ChargeKind};
 use super::reply::{self, Passed};
 use super::scripts::{ADMIT, Numbers};
 use crate::config::OnRedisLoss;
@@ -24,7 +24,7 @@ use crate::domain::provider::Provider;
 use crate::policy::reservation::Reservation;
 
 /// What an admission found and did.
-struct Found {
+struct AdmitAnswer {
     /// When it was admitted: by Redis' clock, as the checks went.
     admitted: Timestamp,
     /// The provider of the live session.
@@ -41,7 +41,7 @@ impl Shared {
         &self,
         own: &Admission<'_>,
         first: Option<&Provider>,
-    ) -> Result<Counted, Refused> {
+    ) -> Result<CountedRequest, Refused> {
         let name = self.link.name();
         let (mut ask, asked) = (self.as_shared(own), Instant::now());
         let mut charge = self.memory.charge_of(&ask);
@@ -66,7 +66,7 @@ impl Shared {
                 // Where this node knows of another provider, Redis may not have it yet.
                 if own.is_some() && own != found.served_before {
                     found.served_before =
-                        self.outbox.serves(&charge.slot, asked).or(found.served_before);
+                        self.queue.serves(&charge.slot, asked).or(found.served_before);
                 }
                 (found, true)
             }
@@ -74,13 +74,13 @@ impl Shared {
                 Ok(found) => (found, false),
                 Err(refused) => {
                     if matches!(silence, RedisReply::InVain) {
-                        self.push(Kind::GivenBack, &charge, ask.now);
+                        self.push(ChargeKind::GivenBack, &charge, ask.now);
                     }
                     return Err(refused);
                 }
             },
         };
-        let Found { served_before, standing, at, .. } = found;
+        let AdmitAnswer { served_before, standing, at, .. } = found;
         self.running.begin(&charge);
         if let Some(provider) = at {
             self.memory.enter_unchecked(&charge, provider, ask.now);
@@ -88,15 +88,15 @@ impl Shared {
         }
         // It changes nothing if Redis already has the request.
         if self.link.hears() && !(is_known && self.link.name() == name) {
-            self.push(Kind::Running { at }, &charge, ask.now);
+            self.push(ChargeKind::Running { at }, &charge, ask.now);
         }
-        Ok(Counted { charge, served_before, standing, at })
+        Ok(CountedRequest { charge, served_before, standing, at })
     }
 
     /// Waits until Redis has all that has happened on this node until now, as long as a request may
     /// wait.
     pub(super) async fn told(&self) {
-        let _ = tokio::time::timeout(self.settings.timeout, self.outbox.told()).await;
+        let _ = tokio::time::timeout(self.settings.timeout, self.queue.told()).await;
     }
 
     fn as_shared<'a>(&self, own: &Admission<'a>) -> Admission<'a> {
@@ -104,10 +104,14 @@ impl Shared {
     }
 
     /// Follows the configured mode for the loss of Redis.
-    fn admit_alone(&self, ask: &Admission<'_>, charge: &mut Charge) -> Result<Found, Refused> {
+    fn admit_alone(
+        &self,
+        ask: &Admission<'_>,
+        charge: &mut Charge,
+    ) -> Result<AdmitAnswer, Refused> {
         let (served_before, standing) = match self.settings.on_loss {
             OnRedisLoss::Local => {
-                let Counted { charge: made, served_before, standing, .. } =
+                let CountedRequest { charge: made, served_before, standing, .. } =
                     self.memory.admit(ask)?;
                 *charge = made;
                 (served_before, standing)
@@ -115,7 +119,7 @@ impl Shared {
             OnRedisLoss::Open => (self.memory.count(charge), Standing::default()),
             OnRedisLoss::Closed => return Err(Refused::Unreachable),
         };
-        Ok(Found { admitted: charge.admitted, served_before, standing, at: None })
+        Ok(AdmitAnswer { admitted: charge.admitted, served_before, standing, at: None })
     }
 
     /// The checks in Redis.
@@ -124,11 +128,11 @@ impl Shared {
         ask: &Admission<'_>,
         charge: &Charge,
         first: Option<&Provider>,
-    ) -> RedisReply<Result<Found, Refused>> {
+    ) -> RedisReply<Result<AdmitAnswer, Refused>> {
         let settings = &self.counting();
         let mut unanswered = Unanswered::new(self, Some(charge));
         let asking = || self.asking(ask, charge, first);
-        let answer = self.ask_together(&self.gather, asking, Self::admission_call).await;
+        let answer = self.ask_together(&self.batcher, asking, Self::admission_call).await;
         unanswered.is_answered = true;
         let read = |answer: Value| {
             if let Some(passed) = Passed::read(&answer) {
@@ -136,7 +140,7 @@ impl Shared {
                 let ask = &Admission { now: admitted, ..*ask };
                 let standing = reply::standing(&passed, ask, &self.spans(admitted), settings);
                 let at = first.filter(|_| passed.is_placed).map(|provider| provider.id);
-                return Some(Ok(Found { admitted, served_before, standing, at }));
+                return Some(Ok(AdmitAnswer { admitted, served_before, standing, at }));
             }
             let Value::Array(refusal) = &answer else { return None };
             let at = reply::time_of_refusal(refusal).unwrap_or(ask.now);
@@ -163,7 +167,7 @@ impl Shared {
             users.chain(providers.into_iter().map(|id| up.names.provider(id))).collect();
         let call = self.call(&ADMIT, &up, now, names.iter().map(String::as_str));
         let call = group.iter().fold(call, |call, asking| call.bytes(&asking.packed));
-        self.gather.call(up, call)
+        self.batcher.call(up, call)
     }
 
     /// An admission as `lua/admit.lua` reads it.

@@ -3,7 +3,7 @@
 use super::Shared;
 use super::calls::{ids, key_number};
 use super::link::Up;
-use super::outbox::{Kind, Op};
+use super::queue::{ChargeKind, Op};
 use super::scripts::{BATCH, Numbers, ScriptCall};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::KeyId;
@@ -12,7 +12,7 @@ use crate::limits::charge::Charge;
 
 impl Shared {
     /// The call for a batch under its number, which Redis applies once. Without an answer it is
-    /// unknown whether it was applied; with [`super::link::Fault::is_refusal`] it was not.
+    /// unknown whether it was applied; with [`super::link::LinkFault::is_refusal`] it was not.
     ///
     /// The operations of one user, key and session are together, in the order in which they
     /// happened, so that each holder is read and written once.
@@ -49,7 +49,7 @@ impl Op {
     }
 }
 
-impl Kind {
+impl ChargeKind {
     /// The operation's letter, its cost, and the provider that it names.
     fn parts(self) -> (u8, NanoUsd, Option<i64>) {
         match self {
@@ -74,7 +74,7 @@ fn packed(op: &Op, places: [u16; 2]) -> Vec<u8> {
     let numbers = Numbers::of(10).id(charge.user.map(|user| user.0));
     let numbers = numbers.id(charge.slot.key.map(|key| key.0)).int(charge.admitted.0);
     let numbers = numbers.amount(charge.reserved).amount(cost).id(provider);
-    let number = if let Kind::Late { number, .. } = kind { *number } else { 0 };
+    let number = if let ChargeKind::Late { number, .. } = kind { *number } else { 0 };
     let numbers = numbers.int(now.0).int(number).bytes();
     let mut bytes = Vec::with_capacity(256);
     bytes.push(letter);
@@ -83,7 +83,7 @@ fn packed(op: &Op, places: [u16; 2]) -> Vec<u8> {
     bytes.extend_from_slice(&numbers);
     pack_field(&mut bytes, charge.slot.key.unwrap_or(KeyId(0)));
     pack_bytes(&mut bytes, charge.member().as_bytes());
-    if matches!(kind, Kind::Running { .. } | Kind::Entered { .. }) {
+    if matches!(kind, ChargeKind::Running { .. } | ChargeKind::Entered { .. }) {
         bytes.extend_from_slice(charge.asked().as_bytes());
     }
     bytes
@@ -115,8 +115,8 @@ impl Charge {
         asks.map_or_else(String::new, |asks| format!("{}\n{}", asks.model, asks.format.as_str()))
     }
 
-    /// Its note in Redis, while it has neither slot nor provider: both and its admission, user, key,
-    /// reserved, session.
+    /// Its note in Redis, while it has neither slot nor provider: both and its admission, user,
+    /// key, reserved, session.
     pub(super) fn note(&self) -> Vec<u8> {
         let numbers = Numbers::of(16).int(0).int(0).int(self.admitted.0);
         let numbers = numbers.id(self.user.map(|user| user.0));

@@ -1,12 +1,12 @@
-//! The calls of requests: shared by those that wait at the same time ([`super::gather`]), each
+//! The calls of requests: shared by those that wait at the same time ([`super::batcher`]), each
 //! within its bound, for counters that may move meanwhile. And the operations that wait for calls
 //! that have not ended.
 //!
 //! A request that gives up takes back what its call may count. The call and what it takes back go
 //! over two connections ([`super::link::Up::for_requests`]), so Redis could execute them in the
 //! wrong order. Therefore an operation that is queued after a request gave up is not sent until the
-//! calls that were begun before that have ended. Requests that give up later do not delay it. A call
-//! that failed ends with the node's name ([`super::link::Up::doubt`]).
+//! calls that were begun before that have ended. Requests that give up later do not delay it. A
+//! call that failed ends with the node's name ([`super::link::Up::doubt`]).
 
 use std::sync::Arc;
 
@@ -17,21 +17,21 @@ use tokio::time::Instant;
 
 use super::super::charge::Charge;
 use super::Shared;
-use super::gather::{Asking, Call, Failure, Gather, Joined, Message, Outcome};
-use super::link::{self, Fault, Up};
-use super::outbox::Kind;
+use super::batcher::{Asking, BatchAnswer, Batcher, Call, CallFailure, Joined, Outcome};
+use super::link::{self, LinkFault, Up};
+use super::queue::ChargeKind;
 use super::scripts::ScriptCall;
 use crate::domain::clock::{Clock as _, SystemClock, Timestamp};
 
 #[derive(Default)]
 pub(super) struct Calls {
-    state: Mutex<State>,
+    state: Mutex<CallsState>,
     /// A call has ended.
     ended: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct CallsState {
     /// How many were begun.
     begun: u64,
     /// The numbers of those that have not ended, from 1.
@@ -121,33 +121,33 @@ impl<T> RedisReply<T> {
 type Make = fn(&Shared, Arc<Up>, &mut [Asking], Timestamp) -> (Arc<Up>, Call);
 
 impl Shared {
-    /// Asks together with the requests that wait in `gather` at the same time. If the counters have
-    /// moved, uses those in effect.
+    /// Asks together with the requests that wait in `batcher` at the same time. If the counters
+    /// have moved, uses those in effect.
     pub(super) async fn ask_together(
         &self,
-        gather: &Arc<Gather>,
+        batcher: &Arc<Batcher>,
         asking: impl Fn() -> Asking,
         make: Make,
     ) -> RedisReply<Value> {
         let until = Instant::now() + self.settings.timeout;
         while let Some(up) = self.link.ready(until).await {
-            match tokio::time::timeout_at(until, self.together(gather, asking(), make)).await {
+            match tokio::time::timeout_at(until, self.together(batcher, asking(), make)).await {
                 Ok(Ok(answer)) => return RedisReply::Said(answer),
                 // The call changed nothing. This node's clock was set since the last heartbeat.
-                Ok(Err(Failure::Clock(redis))) => {
+                Ok(Err(CallFailure::Clock(redis))) => {
                     self.agreement.correct(redis, SystemClock.now());
                     return RedisReply::ClockSet(redis);
                 }
                 // The call was not executed.
-                Ok(Err(Failure::Gone | Failure::UnknownScript)) => {}
-                Ok(Err(Failure::InVain)) => {
-                    gather.calls.give_up();
+                Ok(Err(CallFailure::Gone | CallFailure::UnknownScript)) => {}
+                Ok(Err(CallFailure::InVain)) => {
+                    batcher.calls.give_up();
                     return RedisReply::InVain;
                 }
                 Err(_) => {
-                    gather.calls.give_up();
+                    batcher.calls.give_up();
                     let bound = self.settings.timeout;
-                    self.link.note(&up, &Fault::TimedOut(bound), bound);
+                    self.link.note(&up, &LinkFault::TimedOut(bound), bound);
                     return RedisReply::InVain;
                 }
             }
@@ -155,16 +155,16 @@ impl Shared {
         RedisReply::NotAsked
     }
 
-    async fn together(&self, gather: &Arc<Gather>, asking: Asking, make: Make) -> Outcome {
-        let message = match gather.join(asking) {
-            Joined::Lead(turn, asking) => Message::Lead(turn, asking),
+    async fn together(&self, batcher: &Arc<Batcher>, asking: Asking, make: Make) -> Outcome {
+        let message = match batcher.join(asking) {
+            Joined::Lead(turn, asking) => BatchAnswer::Lead(turn, asking),
             Joined::Seat(seat) => seat.message().await,
         };
         let flight = match message {
-            Message::Answer(answer) => return answer,
-            Message::Finish(flight) => flight,
-            Message::Lead(turn, asking) => {
-                let Some(up) = self.link.get() else { return Err(Failure::Gone) };
+            BatchAnswer::Answer(answer) => return answer,
+            BatchAnswer::Finish(flight) => flight,
+            BatchAnswer::Lead(turn, asking) => {
+                let Some(up) = self.link.get() else { return Err(CallFailure::Gone) };
                 let now = asking.now;
                 let exact = self.agreement.is_callers();
                 turn.depart(asking, exact, |group| make(self, up, group, now))
@@ -174,7 +174,7 @@ impl Shared {
     }
 }
 
-impl Gather {
+impl Batcher {
     /// The call of a script, over the connection of requests.
     pub(super) fn call(&self, up: Arc<Up>, call: ScriptCall) -> (Arc<Up>, Call) {
         let (mut connection, with_text) = (up.for_requests(), self.takes_text());
@@ -201,8 +201,8 @@ pub(super) fn key_number<N: TryFrom<usize> + Default>(
     N::try_from(at).unwrap_or_default()
 }
 
-/// If a client closes its connection while Redis is called, its request must not stay counted: it is
-/// taken back, but not before the call has ended. Without a charge, its permit does that.
+/// If a client closes its connection while Redis is called, its request must not stay counted: it
+/// is taken back, but not before the call has ended. Without a charge, its permit does that.
 pub(super) struct Unanswered<'a> {
     shared: &'a Shared,
     charge: Option<&'a Charge>,
@@ -220,9 +220,9 @@ impl Drop for Unanswered<'_> {
         if self.is_answered {
             return;
         }
-        self.shared.gather.calls.give_up();
+        self.shared.batcher.calls.give_up();
         if let Some(charge) = self.charge {
-            self.shared.push(Kind::GivenBack, charge, charge.admitted);
+            self.shared.push(ChargeKind::GivenBack, charge, charge.admitted);
         }
     }
 }

@@ -8,10 +8,10 @@ use super::super::charge::Charge;
 use super::super::provider::is_limited;
 use super::Shared;
 use super::batch::pack_bytes;
+use super::batcher::{Asking, Call};
 use super::calls::{RedisReply, Unanswered, ids, key_number};
-use super::gather::{Asking, Call};
 use super::link::Up;
-use super::outbox::Kind;
+use super::queue::ChargeKind;
 use super::reply;
 use super::scripts::{ENTER, Numbers};
 use crate::config::OnRedisLoss;
@@ -28,7 +28,7 @@ impl Shared {
         let (limited, name) = (is_limited(&provider.limits), self.link.name());
         let (mut answer, mut now, asked) = (RedisReply::NotAsked, now, Instant::now());
         // Of its moves just before, some may reach Redis after this one.
-        let moves = if limited { self.outbox.moves(charge.request) } else { 0 };
+        let moves = if limited { self.queue.moves(charge.request) } else { 0 };
         if limited {
             answer = self.entered(charge, provider, now).await;
         }
@@ -37,7 +37,7 @@ impl Shared {
             answer = self.entered(charge, provider, now).await;
         }
         // What requests reserved that have left it.
-        if matches!(answer, RedisReply::Said(false)) && self.outbox.leaves(provider.id, asked) {
+        if matches!(answer, RedisReply::Said(false)) && self.queue.leaves(provider.id, asked) {
             self.told().await;
             answer = self.entered(charge, provider, now).await;
         }
@@ -62,21 +62,23 @@ impl Shared {
         // If the answer to a call was lost, its effect in Redis is reconciled.
         match answer {
             RedisReply::Said(true)
-                if moves > 0 && self.outbox.recall_moves(charge.request) < moves =>
+                if moves > 0 && self.queue.recall_moves(charge.request) < moves =>
             {
                 // One was sent meanwhile, and may have taken the new place, or may take it yet.
-                self.push(Kind::Entered { at: provider.id }, charge, now);
+                self.push(ChargeKind::Entered { at: provider.id }, charge, now);
             }
             RedisReply::Said(_) if self.link.name() == name => {}
-            _ if entered => self.push(Kind::Entered { at: provider.id }, charge, now),
-            RedisReply::InVain => self.push(Kind::Withdrawn { from: provider.id }, charge, now),
+            _ if entered => self.push(ChargeKind::Entered { at: provider.id }, charge, now),
+            RedisReply::InVain => {
+                self.push(ChargeKind::Withdrawn { from: provider.id }, charge, now)
+            }
             RedisReply::Said(_) | RedisReply::NotAsked | RedisReply::ClockSet(_) => {}
         }
         entered
     }
 
-    /// A place at a provider, checked and taken in Redis. Requests that ask for one at the same time
-    /// share a call.
+    /// A place at a provider, checked and taken in Redis. Requests that ask for one at the same
+    /// time share a call.
     async fn entered(
         &self,
         charge: &Charge,

@@ -27,7 +27,7 @@ pub struct SharedState {
     /// How often the connection was lost.
     pub losses: u64,
     /// How often answers were late for a while.
-    pub spells: u64,
+    pub backoffs: u64,
     /// What was counted and is not yet sent to Redis.
     pub waiting: usize,
     /// This node's clock minus Redis', in milliseconds.
@@ -58,8 +58,8 @@ impl Shared {
             on_loss: self.settings.on_loss,
             errors: self.link.errors.load(Ordering::Relaxed),
             losses: self.link.losses.load(Ordering::Relaxed),
-            spells: self.link.spells.load(Ordering::Relaxed),
-            waiting: self.outbox.len(),
+            backoffs: self.link.backoffs.load(Ordering::Relaxed),
+            waiting: self.queue.len(),
             clock_off_ms: self.agreement.off_ms(),
             other_zone: self.agreement.other_zone(),
         }

@@ -10,7 +10,7 @@ use super::super::admission::{Admission, Amount, Asks};
 use super::super::example::{key, user};
 use super::super::provider::Blocked;
 use super::super::settings::CounterSettings;
-use super::reply::{self, Passed, Reader};
+use super::reply::{self, Passed, ReplyReader};
 use super::scripts::Spans;
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
@@ -100,7 +100,7 @@ fn refused_or_used(
         assert_eq!(money, matches!(denied.limit, Amount::Money(_)), "{denied:?}");
     }
     let limits = &ask.key.limits;
-    let usage = reply::usage(parts, &Reader { limits, rpm: 5, now: NOW, spans, settings });
+    let usage = reply::usage(parts, &ReplyReader { limits, rpm: 5, now: NOW, spans, settings });
     for (period, window) in usage.windows() {
         assert!(window.reset_at.is_none_or(|at| at > NOW), "{period:?}: {window:?}");
         assert!(window.limit.is_some(), "{period:?}");

@@ -5,15 +5,16 @@
 //!   QUICK ─────────────────────────► SLOW ─────────────────────────────► LOST
 //!     ▲ ▲                             │                                 ▲  │
 //!     │ └──── it answers in time ─────┘        the connection broke ────┘  │
-//!     └───────────────── connected again, all sent ([`super::keeper`]) ─────┘
+//!     └───────────────── connected again, all sent ([`super::connection`]) ─────┘
 //! ```
 //!
-//! If another node has rebuilt the counters, this is no loss (state `MOVED`, between the last two):
-//! the keeper follows within milliseconds, and requests wait for it, within their bound.
+//! If another node has rebuilt the counters, this is not a loss (state `MOVED`, between the last
+//! two): the connection task follows within milliseconds, and requests wait for it, within their
+//! bound.
 //!
 //! No request waits longer than the bound. While Redis is slow or lost, no request waits at all.
 //! One late answer does not close the connection: this node counts locally for as long as
-//! [`super::spell`] says, and sends what it counted over the same connection.
+//! [`super::backoff`] says, and sends what it counted over the same connection.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -39,7 +40,7 @@ pub(super) const TIME_LIMIT: Duration = Duration::from_secs(2);
 
 /// Why a call to Redis failed.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Fault {
+pub(super) enum LinkFault {
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
     #[error(transparent)]
@@ -58,7 +59,7 @@ pub(super) enum Fault {
     Broken(&'static str),
 }
 
-impl Fault {
+impl LinkFault {
     /// Redis answered, and has not executed the call.
     pub(super) fn is_refusal(&self) -> bool {
         matches!(self, Self::Gone | Self::Clock(_)) || self.is_unknown_script()
@@ -111,7 +112,7 @@ impl Up {
 
     /// The connection for the calls that requests share. The first call makes it, on the runtime of
     /// the requests: then a call passes no thread between its request and the socket. Until it is
-    /// there, or if it cannot be made, that of the keeper.
+    /// there, or if it cannot be made, that of the connection task.
     pub(super) fn for_requests(self: &Arc<Self>) -> MultiplexedConnection {
         if let Some(requests) = self.requests.get()
             && requests.connection.get().is_none()
@@ -130,7 +131,7 @@ impl Up {
 
     /// A heartbeat on the connection of requests: no server or firewall closes it as idle, and one
     /// that broke is noticed before a request uses it.
-    pub(super) async fn keep_alive(&self) -> Result<(), Fault> {
+    pub(super) async fn keep_alive(&self) -> Result<(), LinkFault> {
         let mut connection = self.of_requests();
         within(TIME_LIMIT, redis::cmd("PING").query_async(&mut connection)).await
     }
@@ -153,11 +154,12 @@ pub(super) struct Link {
     pub(super) key: String,
     /// Set while Redis is quick.
     up: ArcSwapOption<Up>,
-    /// The counters have moved; the time until which requests wait for the keeper to follow.
+    /// The counters have moved; the time until which requests wait for the connection task to
+    /// follow.
     moved: Mutex<Option<Instant>>,
     /// There is a connection: changes of requests in flight arrive.
     hears: AtomicBool,
-    /// How often the keeper went through the requests in flight: once for each name.
+    /// How often the connection task went through the requests in flight: once for each name.
     names: AtomicU64,
     /// A call timed out.
     pub(super) late: Notify,
@@ -172,7 +174,7 @@ pub(super) struct Link {
     /// How often the connection was lost.
     pub(super) losses: AtomicU64,
     /// How often it was slow.
-    pub(super) spells: AtomicU64,
+    pub(super) backoffs: AtomicU64,
 }
 
 impl Link {
@@ -210,20 +212,20 @@ impl Link {
     }
 
     /// The counters were rebuilt, or this node was treated as dead: no request calls Redis until
-    /// the keeper has followed.
+    /// the connection task has followed.
     pub(super) fn set_moved(&self, bound: Duration) {
         let _ = self.moved.lock().get_or_insert(Instant::now() + bound);
         self.up.store(None);
     }
 
     /// Whether changes of requests in flight reach Redis under this node's current name: there is a
-    /// connection, or one is being made and the keeper has not gone through the requests in flight
-    /// yet.
+    /// connection, or one is being made and the connection task has not gone through the requests
+    /// in flight yet.
     pub(super) fn hears(&self) -> bool {
         self.hears.load(Ordering::SeqCst)
     }
 
-    /// The keeper has a connection, and will go through the requests in flight.
+    /// The connection task has a connection, and will go through the requests in flight.
     pub(super) fn begin(&self) {
         self.names.fetch_add(1, Ordering::SeqCst);
         self.hears.store(true, Ordering::SeqCst);
@@ -256,7 +258,7 @@ impl Link {
         up: &Arc<Up>,
         call: ScriptCall,
         (until, bound): (Instant, Duration),
-    ) -> Result<Vec<Value>, Fault> {
+    ) -> Result<Vec<Value>, LinkFault> {
         let answer =
             ask(&mut up.connection.clone(), call, until.saturating_duration_since(Instant::now()))
                 .await;
@@ -267,21 +269,21 @@ impl Link {
     }
 
     /// Notes that a request's call failed.
-    pub(super) fn note(&self, up: &Arc<Up>, fault: &Fault, bound: Duration) {
+    pub(super) fn note(&self, up: &Arc<Up>, fault: &LinkFault, bound: Duration) {
         // The connection is as good as before.
-        if matches!(fault, Fault::Clock(_)) || fault.is_unknown_script() {
+        if matches!(fault, LinkFault::Clock(_)) || fault.is_unknown_script() {
             return;
         }
         // Only the call that finds it still in place removes it.
         let before = self.up.compare_and_swap(up, None);
         let first = before.as_ref().is_some_and(|before| Arc::ptr_eq(before, up));
         match fault {
-            Fault::Gone if first => {
+            LinkFault::Gone if first => {
                 self.set_moved(bound);
                 self.broken.notify_one();
             }
-            Fault::Gone => {}
-            Fault::TimedOut(_) => {
+            LinkFault::Gone => {}
+            LinkFault::TimedOut(_) => {
                 self.errors.fetch_add(1, Ordering::Relaxed);
                 if first {
                     self.late.notify_one();
@@ -303,13 +305,13 @@ impl Link {
     }
 
     /// Why requests cannot use the connection any more.
-    pub(super) fn why_broken(&self) -> Fault {
+    pub(super) fn why_broken(&self) -> LinkFault {
         let moved = self.moved.lock().is_some();
-        if moved { Fault::Gone } else { Fault::Broken("a request found it out of reach") }
+        if moved { LinkFault::Gone } else { LinkFault::Broken("a request found it out of reach") }
     }
 
     /// Connects to the server that has the counters.
-    pub(super) async fn connect(&self) -> Result<Primary, Fault> {
+    pub(super) async fn connect(&self) -> Result<Primary, LinkFault> {
         Ok(self.server.primary(&self.key, TIME_LIMIT).await?)
     }
 
@@ -318,7 +320,7 @@ impl Link {
         &self,
         client: &Client,
         channel: &str,
-    ) -> Result<redis::aio::PubSub, Fault> {
+    ) -> Result<redis::aio::PubSub, LinkFault> {
         let mut listening = within(TIME_LIMIT, client.get_async_pubsub()).await?;
         within(TIME_LIMIT, listening.subscribe(channel)).await?;
         Ok(listening)
@@ -328,10 +330,10 @@ impl Link {
 pub(super) async fn within<T>(
     bound: Duration,
     work: impl Future<Output = redis::RedisResult<T>>,
-) -> Result<T, Fault> {
+) -> Result<T, LinkFault> {
     match tokio::time::timeout(bound, work).await {
         Ok(done) => Ok(done?),
-        Err(_) => Err(Fault::TimedOut(bound)),
+        Err(_) => Err(LinkFault::TimedOut(bound)),
     }
 }
 
@@ -340,21 +342,20 @@ pub(super) async fn ask(
     connection: &mut MultiplexedConnection,
     call: ScriptCall,
     bound: Duration,
-) -> Result<Vec<Value>, Fault> {
+) -> Result<Vec<Value>, LinkFault> {
     read(within(bound, call.run(connection)).await?)
 }
 
 /// What a script gives after its `ok`, with that word first.
-pub(super) fn read(answer: Value) -> Result<Vec<Value>, Fault> {
+pub(super) fn read(answer: Value) -> Result<Vec<Value>, LinkFault> {
     let Value::Array(answer) = answer else {
-        return Err(Fault::Odd);
+        return Err(LinkFault::Odd);
     };
     match answer.first() {
-        Some(Value::BulkString(word)) if word == b"gone" => Err(Fault::Gone),
-        Some(Value::BulkString(word)) if word == b"time" => {
-            Err(reply::int(answer.get(1)).map_or(Fault::Odd, |now| Fault::Clock(Timestamp(now))))
-        }
+        Some(Value::BulkString(word)) if word == b"gone" => Err(LinkFault::Gone),
+        Some(Value::BulkString(word)) if word == b"time" => Err(reply::int(answer.get(1))
+            .map_or(LinkFault::Odd, |now| LinkFault::Clock(Timestamp(now)))),
         Some(Value::BulkString(_)) => Ok(answer),
-        _ => Err(Fault::Odd),
+        _ => Err(LinkFault::Odd),
     }
 }

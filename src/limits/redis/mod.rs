@@ -3,15 +3,15 @@
 //! - **Admission** is one round trip: a script makes the thirteen checks and counts the request, or
 //!   does neither (`lua/admit.lua`). It takes the place at the provider that is tried first too. A
 //!   place at another provider with limits is another round trip (`lua/enter.lua`). Requests that
-//!   wait at the same time share such calls ([`gather`]). Everything else is queued ([`outbox`])
+//!   wait at the same time share such calls ([`batcher`]). Everything else is queued ([`queue`])
 //!   and sent in numbered batches that Redis applies once.
 //! - **A holder is one packed value** (`lua/record.lua`), read and written once by each script.
 //! - **A request in flight** is noted in Redis under its node's name. A node sends heartbeats; if
 //!   none arrives for the lease, another node takes back what the requests held (`lua/bury.lua`).
-//! - **The mirror**: each node counts in its own memory what it admits, and receives from Redis
+//! - **The replica**: each node counts in its own memory what it admits, and receives from Redis
 //!   what others settled. If Redis does not answer in time, the node continues with that, in the
 //!   configured mode ([`OnRedisLoss`]). No request waits again until Redis answers in time
-//!   ([`link`], [`spell`]), or is lost and back ([`keeper`]).
+//!   ([`link`], [`backoff`]), or is lost and back ([`connection`]).
 //! - **The epoch**: the counters in Redis have a name. If Redis comes back empty, or with less than
 //!   it confirmed, one node builds new counters from the ledger ([`rebuild`]). The other nodes
 //!   notice by the name, and send again what the ledger may not have had. Nothing is counted twice:
@@ -24,25 +24,25 @@
 //! See docs/decisions/23-one-suite-for-counters.md.
 
 mod admit;
+mod backoff;
 mod batch;
+mod batcher;
 mod calls;
+mod connection;
 mod enter;
 mod examine;
 #[cfg(fuzzing)]
 mod fuzz;
-mod gather;
-mod keeper;
 mod link;
-mod mirror;
 mod names;
 mod operations;
-mod outbox;
+mod queue;
 mod rebuild;
 mod reconcile;
+mod replica;
 mod reply;
 mod running;
 mod scripts;
-mod spell;
 mod time;
 
 use std::collections::VecDeque;
@@ -53,12 +53,12 @@ use chrono_tz::Tz;
 use parking_lot::{Mutex, RwLock};
 
 use crate::redis::Server;
+pub use connection::ConnectionTask;
 pub use examine::{RedisFacts, SharedState, examine, rebuild_shared};
 #[cfg(fuzzing)]
 pub use fuzz::answer as fuzz_answer;
-pub use keeper::Keeper;
-pub(super) use operations::Asked;
-pub use rebuild::Ledger;
+pub(super) use operations::AskedHolder;
+pub use rebuild::CounterSource;
 pub use time::{TOLERATED_MS, TimeSource};
 
 use super::charge::Charge;
@@ -66,9 +66,9 @@ use super::memory::Memory;
 use super::settings::CounterSettings;
 use crate::config::OnRedisLoss;
 use crate::domain::clock::Timestamp;
-use gather::Gather;
+use batcher::Batcher;
 use link::{Link, Up};
-use outbox::{Kind, Op, Outbox};
+use queue::{ChargeKind, Op, Queue};
 use running::Running;
 use scripts::{AHEAD_MS, Present, Script, ScriptCall, Spans};
 use time::Agreement;
@@ -108,18 +108,18 @@ pub(super) struct Shared {
     /// What the names in Redis begin with ([`names::space`]).
     space: String,
     link: Arc<Link>,
-    outbox: Outbox,
+    queue: Queue,
     /// Admissions, which share calls.
-    gather: Arc<Gather>,
+    batcher: Arc<Batcher>,
     /// Requests that enter a provider; they share others.
-    entries: Arc<Gather>,
+    entries: Arc<Batcher>,
     running: Running,
     /// Held to count a settlement and to queue it, and alone to take over counters that were made
     /// from the ledger: each settlement is either queued by then, or counted afterwards.
     settling: RwLock<()>,
     /// The last reads of the ledger for this node's own counters, the newest first; of each, the
     /// requests that the earlier ones did not have.
-    known: Mutex<VecDeque<mirror::Read>>,
+    known: Mutex<VecDeque<replica::Read>>,
     agreement: Agreement,
     spans: Mutex<Option<Spans>>,
     /// The names under which this process counted: news from them is already counted here.
@@ -139,13 +139,13 @@ impl Shared {
         let prefix = shared.server.names(&shared.prefix)?;
         let space = names::space(&prefix);
         let link = Arc::new(Link::new(shared.server.clone(), format!("{space}epoch")));
-        let gather = Gather::new(Arc::clone(&link), shared.timeout);
+        let batcher = Batcher::new(Arc::clone(&link), shared.timeout);
         Ok(Arc::new(Self {
             agreement: Agreement::new(shared.time, settings.time_zone),
-            entries: gather.beside(),
-            gather,
+            entries: batcher.beside(),
+            batcher,
             link,
-            outbox: Outbox::holding(shared.most_waiting),
+            queue: Queue::holding(shared.most_waiting),
             memory: Memory::new(settings),
             space,
             settings: SharedSettings { prefix, ..shared },
@@ -173,7 +173,7 @@ impl Shared {
 
     /// Resolves when Redis has everything that this node counted.
     pub(super) async fn flushed(&self) {
-        self.outbox.emptied().await;
+        self.queue.emptied().await;
     }
 
     /// Resolves when the connection is there.
@@ -234,8 +234,8 @@ impl Shared {
         ScriptCall::new(script, &up.names, &self.present(now), keys.into_iter())
     }
 
-    fn push(&self, kind: Kind, charge: &Charge, now: Timestamp) {
-        let after = self.gather.calls.given_up();
-        self.outbox.push(Op::new(kind, charge.clone(), now).after(after));
+    fn push(&self, kind: ChargeKind, charge: &Charge, now: Timestamp) {
+        let after = self.batcher.calls.given_up();
+        self.queue.push(Op::new(kind, charge.clone(), now).after(after));
     }
 }

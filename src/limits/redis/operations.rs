@@ -12,9 +12,9 @@ use super::super::rebuild::Owned;
 use super::super::sessions::Slot;
 use super::super::usage::HolderUsage;
 use super::Shared;
-use super::link::{Fault, TIME_LIMIT, Up};
-use super::outbox::Kind;
-use super::reply::{self, Reader};
+use super::link::{LinkFault, TIME_LIMIT, Up};
+use super::queue::ChargeKind;
+use super::reply::{self, ReplyReader};
 use super::scripts::{LISTING, Numbers, PEEK, ScriptCall, USAGE};
 use crate::config::OnRedisLoss;
 use crate::domain::clock::{Clock as _, SystemClock, Timestamp};
@@ -28,7 +28,7 @@ use crate::store::{LateCosts, SpendRow};
 const LISTED: i64 = 10_000;
 
 /// The holder whose figures are read.
-pub(in super::super) struct Asked<'a> {
+pub(in super::super) struct AskedHolder<'a> {
     pub(in super::super) holder: Owned,
     /// Its requests per minute; users have them.
     pub(in super::super) rpm: u32,
@@ -104,12 +104,12 @@ impl Shared {
             match self.link.ask(&up, call, (until, bound)).await {
                 Ok(answer) => return Some(answer),
                 // This node's clock was set since the last heartbeat.
-                Err(Fault::Clock(redis)) => {
+                Err(LinkFault::Clock(redis)) => {
                     self.agreement.correct(redis, SystemClock.now());
                     return None;
                 }
                 // The call was not executed: those in effect are asked.
-                Err(Fault::Gone) => {}
+                Err(LinkFault::Gone) => {}
                 Err(_) => return None,
             }
         }
@@ -122,20 +122,20 @@ impl Shared {
             Some(_) => self.running.move_to(charge.request, None),
             None => self.running.remove(charge.request),
         }
-        self.push(Kind::Withdrawn { from: provider }, charge, now);
+        self.push(ChargeKind::Withdrawn { from: provider }, charge, now);
     }
 
     pub(in super::super) fn settle(&self, charge: &Charge, end: &Settlement) {
         let _counting = self.settling.read();
         self.memory.settle(charge, end);
         self.running.remove(charge.request);
-        self.push(Kind::Settled { cost: end.cost, served: end.served }, charge, end.now);
+        self.push(ChargeKind::Settled { cost: end.cost, served: end.served }, charge, end.now);
     }
 
     pub(in super::super) fn give_back(&self, charge: &Charge, at: Option<ProviderId>) {
         self.memory.give_back(charge, at);
         self.running.remove(charge.request);
-        self.push(Kind::GivenBack, charge, charge.admitted);
+        self.push(ChargeKind::GivenBack, charge, charge.admitted);
     }
 
     /// Counts the later cost of settled requests, in this node's counters and, queued, in Redis.
@@ -156,14 +156,14 @@ impl Shared {
             minute: None,
             asks: None,
         };
-        let kind = Kind::Late { cost: row.cost, served: row.provider_id, number };
+        let kind = ChargeKind::Late { cost: row.cost, served: row.provider_id, number };
         self.push(kind, &charge, now);
     }
 
     /// `None` if Redis is unreachable: then this node's own figures are the best available.
     pub(in super::super) async fn usage(
         &self,
-        asked: &Asked<'_>,
+        asked: &AskedHolder<'_>,
         now: Timestamp,
     ) -> Option<HolderUsage> {
         let up = self.link.get()?;
@@ -179,7 +179,7 @@ impl Shared {
         let spans = self.spans(now);
         Some(reply::usage(
             &answer,
-            &Reader { limits: asked.limits, rpm: asked.rpm, now, spans: &spans, settings },
+            &ReplyReader { limits: asked.limits, rpm: asked.rpm, now, spans: &spans, settings },
         ))
     }
 

@@ -3,7 +3,7 @@
 //!
 //! One node does it, under a lock that it renews, into names of a new epoch; then the epoch takes
 //! effect at once. Requests that ended shortly before are loaded by id, so that what nodes send
-//! again is counted once. While there is a lock, nodes keep all settlements ([`super::outbox`]).
+//! again is counted once. While there is a lock, nodes keep all settlements ([`super::queue`]).
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use super::super::memory::Memory;
 use super::super::rebuild::Owned;
 use super::super::spend::Sums;
 use super::Shared;
-use super::link::{Fault, TIME_LIMIT, ask, within};
-use super::mirror::Read;
+use super::link::{LinkFault, TIME_LIMIT, ask, within};
 use super::names::Names;
-use super::outbox::KEEP_MS;
+use super::queue::KEEP_MS;
+use super::replica::Read;
 use super::reply;
 use super::scripts::{FLIP, HOLD, LOAD, Numbers, Present, Script, ScriptCall};
 use crate::domain::clock::{Clock, Timestamp};
@@ -46,7 +46,7 @@ const SEEN_TTL: Duration = Duration::from_secs(24 * 3600);
 const AT_ONCE: usize = 64;
 
 /// The source of the counters. `Err` says why it cannot be read.
-pub trait Ledger: Send + Sync {
+pub trait CounterSource: Send + Sync {
     /// Reads the sums of all records that the ledger has. `zone` and `now` decide which windows are
     /// read; `ended` are the requests that ended at `ended_since` or later.
     ///
@@ -79,12 +79,12 @@ pub(super) struct Rebuild<'a> {
 
 impl Rebuild<'_> {
     /// Gives the lock back, if this node still holds it.
-    pub(super) async fn unlock(&self) -> Result<(), Fault> {
+    pub(super) async fn unlock(&self) -> Result<(), LinkFault> {
         self.hold(Duration::ZERO, TIME_LIMIT).await.map(|_| ())
     }
 
     /// Holds the lock for longer. `false`: this node does not have it.
-    async fn hold(&self, long: Duration, bound: Duration) -> Result<bool, Fault> {
+    async fn hold(&self, long: Duration, bound: Duration) -> Result<bool, LinkFault> {
         let lock = self.shared.name("lock");
         let hold =
             ScriptCall::bare(&HOLD, &[lock.as_str()]).text(&self.names.node).int(millis(long));
@@ -93,17 +93,17 @@ impl Rebuild<'_> {
     }
 
     /// Renews the lock. Resolves when that is not possible, or when the rebuild takes too long.
-    async fn keep_lock(&self) -> Fault {
+    async fn keep_lock(&self) -> LinkFault {
         let (began, pause) = (Instant::now(), self.lock_holds() / RENEWALS);
         while began.elapsed() < LONGEST {
             tokio::time::sleep(pause).await;
             match self.hold(self.lock_holds(), 2 * pause).await {
                 Ok(true) => {}
-                Ok(false) => return Fault::Gone,
+                Ok(false) => return LinkFault::Gone,
                 Err(fault) => return fault,
             }
         }
-        Fault::TimedOut(LONGEST)
+        LinkFault::TimedOut(LONGEST)
     }
 
     fn lock_holds(&self) -> Duration {
@@ -111,7 +111,7 @@ impl Rebuild<'_> {
     }
 
     /// `false`: another node has the lock.
-    pub(super) async fn lock(&mut self) -> Result<bool, Fault> {
+    pub(super) async fn lock(&mut self) -> Result<bool, LinkFault> {
         let mut set = redis::cmd("SET");
         set.arg(self.shared.name("lock")).arg(&self.names.node);
         set.arg("NX").arg("PX").arg(millis(self.lock_holds()));
@@ -123,17 +123,21 @@ impl Rebuild<'_> {
     /// Loads everything, puts it into effect, and removes all other counters. The lock is held
     /// until then: counters that another node began to load would be removed. `lost_at`: since when
     /// this node could not send anything to Redis.
-    pub(super) async fn run(&self, ledger: &dyn Ledger, lost_at: Timestamp) -> Result<(), Fault> {
+    pub(super) async fn run(
+        &self,
+        ledger: &dyn CounterSource,
+        lost_at: Timestamp,
+    ) -> Result<(), LinkFault> {
         tokio::select! {
             made = self.build(ledger, lost_at) => made,
             fault = self.keep_lock() => Err(fault),
         }
     }
 
-    async fn build(&self, ledger: &dyn Ledger, lost_at: Timestamp) -> Result<(), Fault> {
+    async fn build(&self, ledger: &dyn CounterSource, lost_at: Timestamp) -> Result<(), LinkFault> {
         let (began, ended_since) = (Instant::now(), lost_at.plus_ms(-MARGIN_MS));
         let zone = self.shared.zone();
-        let past = ledger.read(zone, self.now, ended_since).await.map_err(Fault::Ledger)?;
+        let past = ledger.read(zone, self.now, ended_since).await.map_err(LinkFault::Ledger)?;
         // The one stands still while the machine sleeps, the other may be set.
         let read_by = self.now.plus_ms(millis(began.elapsed()));
         let read_by = read_by.max(self.shared.time(self.clock.now())).plus_ms(READ_MARGIN_MS);
@@ -163,7 +167,7 @@ impl Rebuild<'_> {
         unlink(&mut connection, &all, |name| !name.starts_with(ours)).await
     }
 
-    async fn load(&self, holder: Owned, sums: &Sums) -> Result<(), Fault> {
+    async fn load(&self, holder: Owned, sums: &Sums) -> Result<(), LinkFault> {
         let counters = &self.names.counters;
         let (hash, buckets, field) = match holder {
             Owned::User(user) => {
@@ -185,7 +189,7 @@ impl Rebuild<'_> {
         ask(&mut self.connection.clone(), call, LOADED).await.map(|_| ())
     }
 
-    async fn load_ids(&self, ids: &[RequestId]) -> Result<(), Fault> {
+    async fn load_ids(&self, ids: &[RequestId]) -> Result<(), LinkFault> {
         let name = format!("{}seen", self.names.counters);
         let mut connection = self.connection.clone();
         for some in ids.chunks(1_000) {
@@ -197,7 +201,7 @@ impl Rebuild<'_> {
 
     /// Removes what a failed rebuild wrote, unless it took effect and the answer was lost. Call
     /// [`Self::unlock`] first: after that it cannot take effect any more.
-    pub(super) async fn forget(&self) -> Result<(), Fault> {
+    pub(super) async fn forget(&self) -> Result<(), LinkFault> {
         let mut connection = self.connection.clone();
         let epoch = self.shared.name("epoch");
         let found: Option<String> = within(TIME_LIMIT, connection.get(epoch)).await?;
@@ -227,7 +231,7 @@ async fn unlink(
     connection: &mut MultiplexedConnection,
     pattern: &str,
     which: impl Fn(&[u8]) -> bool,
-) -> Result<(), Fault> {
+) -> Result<(), LinkFault> {
     let mut cursor = 0_u64;
     loop {
         let mut scan = redis::cmd("SCAN");

@@ -1,5 +1,5 @@
-//! What the keeper does before it counts over a new connection: finds the counters in effect, or
-//! builds them, and settles the state of the previous connection.
+//! What the connection task does before it counts over a new connection: finds the counters in
+//! effect, or builds them, and settles the state of the previous connection.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -8,24 +8,24 @@ use redis::aio::MultiplexedConnection;
 use redis::{Script, Value};
 
 use super::Shared;
-use super::keeper::Keeper;
-use super::link::{Fault, TIME_LIMIT, Up, within};
+use super::connection::ConnectionTask;
+use super::link::{LinkFault, TIME_LIMIT, Up, within};
 use super::names::Names;
 use super::rebuild::Rebuild;
 
 /// Interval between two checks whether another node has built the counters.
 const LOOK: Duration = Duration::from_millis(100);
 
-impl Keeper {
+impl ConnectionTask {
     /// Finds the counters in effect, or builds them. Returns their name.
     pub(super) async fn agree(
         &mut self,
         connection: &mut MultiplexedConnection,
         node: &str,
-    ) -> Result<String, Fault> {
+    ) -> Result<String, LinkFault> {
         self.is_doubtful |= self.shared.link.elsewhere.swap(false, Ordering::Relaxed);
         let mut lost_data = self.is_doubtful;
-        self.must_rebuild |= self.shared.outbox.has_overflowed();
+        self.must_rebuild |= self.shared.queue.has_overflowed();
         loop {
             let found = self.get(connection, "epoch").await?;
             let is_unsure = self.is_unsure(connection, found.as_deref()).await?;
@@ -47,8 +47,8 @@ impl Keeper {
                 }
                 // Another node has built them since.
                 Some(found) if !must_rebuild && self.epoch.as_ref() != Some(found) => {
-                    self.must_rebuild |= is_unsure || self.shared.outbox.has_overflowed();
-                    self.shared.outbox.replay();
+                    self.must_rebuild |= is_unsure || self.shared.queue.has_overflowed();
+                    self.shared.queue.replay();
                     return Ok(found.clone());
                 }
                 _ => {}
@@ -66,7 +66,7 @@ impl Keeper {
         &self,
         connection: &mut MultiplexedConnection,
         found: Option<&str>,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, LinkFault> {
         let has_counted = self.number > 0 && self.epoch.as_deref() == found;
         match found.filter(|_| self.may_be_older && !has_counted) {
             Some(epoch) => Ok(!self.shared.is_checked(connection, epoch).await?),
@@ -80,7 +80,7 @@ impl Keeper {
         connection: &mut MultiplexedConnection,
         node: &str,
         found: Option<&str>,
-    ) -> Result<Option<String>, Fault> {
+    ) -> Result<Option<String>, LinkFault> {
         let epoch = format!("e-{}", uuid::Uuid::new_v4().simple());
         let mut rebuild = Rebuild {
             shared: &self.shared,
@@ -98,7 +98,7 @@ impl Keeper {
             Ok(still) if still.as_deref() == found => {
                 rebuild.now = self.now();
                 // What is dropped from here on may be missing in what is read.
-                self.must_rebuild |= self.shared.outbox.take_overflow();
+                self.must_rebuild |= self.shared.queue.take_overflow();
                 // Before the first connection, the node's own clock was all that was known.
                 let lost_at = self.lost_at.min(rebuild.now);
                 rebuild.run(&*self.ledger, lost_at).await.map(|()| true)
@@ -106,15 +106,15 @@ impl Keeper {
             other => other.map(|_| false),
         };
         let unlocked = rebuild.unlock().await;
-        let has_written = matches!(&made, Err(fault) if !matches!(fault, Fault::Ledger(_)));
+        let has_written = matches!(&made, Err(fault) if !matches!(fault, LinkFault::Ledger(_)));
         if has_written && unlocked.is_ok() {
             rebuild.forget().await?;
         }
         let is_made = made?;
         if is_made {
             // Else a heartbeat has them built again, once it is.
-            self.must_rebuild = !is_complete || self.shared.outbox.has_overflowed();
-            self.shared.outbox.replay();
+            self.must_rebuild = !is_complete || self.shared.queue.has_overflowed();
+            self.shared.queue.replay();
         }
         unlocked?;
         Ok(is_made.then_some(epoch))
@@ -125,7 +125,7 @@ impl Keeper {
         &mut self,
         connection: &mut MultiplexedConnection,
         epoch: &str,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, LinkFault> {
         let Some(name) = self.name.clone() else { return Ok(true) };
         let names = Names::new(&self.shared.space, epoch, &name);
         let before = Up::new(connection.clone(), names);
@@ -134,10 +134,10 @@ impl Keeper {
         if applied.and_then(|number| number.parse().ok()).unwrap_or(0) < self.number {
             return Ok(false);
         }
-        if self.shared.outbox.is_sending() {
+        if self.shared.queue.is_sending() {
             match self.send(&before, |_| true).await {
                 Ok(_) => {}
-                Err(Fault::Gone) => self.shared.outbox.not_sent(),
+                Err(LinkFault::Gone) => self.shared.queue.not_sent(),
                 Err(fault) => return Err(fault),
             }
         }
@@ -159,7 +159,7 @@ impl Shared {
         &self,
         connection: &mut MultiplexedConnection,
         epoch: &str,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, LinkFault> {
         let script = Script::new(&text(epoch));
         match self.call_script(connection, "EVALSHA", script.get_hash()).await {
             Err(fault) if fault.is_unknown_script() => Ok(false),
@@ -172,7 +172,7 @@ impl Shared {
         &self,
         connection: &mut MultiplexedConnection,
         epoch: &str,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), LinkFault> {
         self.call_script(connection, "EVAL", &text(epoch)).await.map(|_| ())
     }
 
@@ -182,7 +182,7 @@ impl Shared {
         connection: &mut MultiplexedConnection,
         command: &'static str,
         script: &str,
-    ) -> Result<Value, Fault> {
+    ) -> Result<Value, LinkFault> {
         let mut call = redis::cmd(command);
         call.arg(script).arg(1).arg(self.name("epoch"));
         within(TIME_LIMIT, call.query_async(connection)).await

@@ -27,7 +27,7 @@ pub(super) fn text(value: Option<&Value>) -> &str {
     }
 }
 
-/// `None` for an empty text and for anything that is no whole number.
+/// `None` for an empty text and for anything that is not a whole number.
 pub(super) fn int(value: Option<&Value>) -> Option<i64> {
     match value {
         Some(Value::Int(number)) => Some(*number),
@@ -161,7 +161,7 @@ fn money_left(
 const RESERVED: usize = 8;
 
 /// The holder whose figures are read.
-pub(super) struct Reader<'a> {
+pub(super) struct ReplyReader<'a> {
     pub(super) limits: &'a Limits,
     pub(super) rpm: u32,
     pub(super) now: Timestamp,
@@ -171,8 +171,8 @@ pub(super) struct Reader<'a> {
 
 /// `{'ok', 5 h, day, week, month, total, last minute, sessions, requests}`, and the amounts
 /// reserved in the same five windows.
-pub(super) fn usage(answer: &[Value], reader: &Reader<'_>) -> HolderUsage {
-    let Reader { limits, now, spans, settings, .. } = reader;
+pub(super) fn usage(answer: &[Value], reader: &ReplyReader<'_>) -> HolderUsage {
+    let ReplyReader { limits, now, spans, settings, .. } = reader;
     let last = int(answer.get(6));
     let money = |place: usize, period: Period| {
         let amount = |place: usize| amount(answer.get(place));

@@ -1,10 +1,10 @@
 //! The time and the time zone of shared windows: Redis' time and the nodes' shared zone, not this
 //! node's own.
 //!
-//! The keeper compares this node's clock with Redis' when it connects and with every heartbeat.
-//! From then on, everything that is counted in Redis carries the time by Redis' clock. The scripts
-//! take the present from Redis itself, and refuse a call whose time is off. Then the clock of this
-//! node was set since the last heartbeat, and is compared again.
+//! The connection task compares this node's clock with Redis' when it connects and with every
+//! heartbeat. From then on, everything that is counted in Redis carries the time by Redis' clock.
+//! The scripts take the present from Redis itself, and refuse a call whose time is off. Then the
+//! clock of this node was set since the last heartbeat, and is compared again.
 //!
 //! The calendar windows of all nodes use one time zone: that of the first node. A node with another
 //! `TZ` uses the shared zone. If no node of that zone has sent a heartbeat for the lease, the next
@@ -18,7 +18,7 @@ use redis::AsyncCommands as _;
 use redis::aio::MultiplexedConnection;
 
 use super::Shared;
-use super::link::{Fault, TIME_LIMIT, within};
+use super::link::{LinkFault, TIME_LIMIT, within};
 use crate::domain::clock::{Clock, Timestamp};
 
 /// Above this difference the node reports that its clock is off.
@@ -136,7 +136,7 @@ impl Shared {
         &self,
         connection: &mut MultiplexedConnection,
         clock: &dyn Clock,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), LinkFault> {
         let before = clock.now();
         let (seconds, micros): (i64, i64) =
             within(TIME_LIMIT, redis::cmd("TIME").query_async(connection)).await?;
@@ -152,7 +152,7 @@ impl Shared {
     pub(super) async fn agree_on_zone(
         &self,
         connection: &mut MultiplexedConnection,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, LinkFault> {
         let prefix = &self.settings.prefix;
         let (name, held) = (format!("{prefix}:zone"), format!("{prefix}:zone_held"));
         let own = self.agreement.own_zone;

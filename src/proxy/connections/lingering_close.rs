@@ -1,6 +1,6 @@
 //! A client's HTTP/2 connection below Pingora's session: bounds on silence, on the time of a head
-//! and on frames (`state/frame_watch.rs`), and a lingering close, so that the client reads the last bytes
-//! that were sent.
+//! and on frames (`state/frame_watch.rs`), and a lingering close, so that the client reads the last
+//! bytes that were sent.
 //!
 //! If a socket is closed while bytes of the peer are unread or still in transit, the kernel resets
 //! the connection. The peer's next write then fails, and it drops the connection without reading

@@ -65,7 +65,7 @@ impl Service {
 }
 
 /// A piece of a reply.
-struct Piece {
+struct ReplyPiece {
     /// For the client.
     body: Option<Bytes>,
     /// Whether it is the last.
@@ -88,7 +88,7 @@ impl Driver<'_> {
         service.connected_to_upstream(session, reused, peer, socket, digest, ctx).await?;
         self.send().await?;
         let head = self.head().await?;
-        self.relay(head).await
+        self.forward_reply(head).await
     }
 
     async fn send(&mut self) -> Result<()> {
@@ -130,12 +130,12 @@ impl Driver<'_> {
         Ok(head)
     }
 
-    /// Relays the reply piece by piece, once it has meaningful content.
-    async fn relay(&mut self, head: Box<ResponseHeader>) -> Result<()> {
+    /// Forwards the reply piece by piece, once it has meaningful content.
+    async fn forward_reply(&mut self, head: Box<ResponseHeader>) -> Result<()> {
         // Until the client's head has been written.
         let mut held_head = Some(head);
         loop {
-            let Piece { mut body, end, .. } = self.receive().await?;
+            let ReplyPiece { mut body, end, .. } = self.receive().await?;
             let Client { service, session, ctx } = &mut self.client;
             if let Some(head) = held_head.as_mut() {
                 let mut running = ctx.running()?;
@@ -182,7 +182,7 @@ impl Driver<'_> {
     }
 
     /// The next piece from the provider, as the client's bytes.
-    async fn receive(&mut self) -> Result<Piece> {
+    async fn receive(&mut self) -> Result<ReplyPiece> {
         let bound = self.client.ctx.running()?.attempt.bound();
         let waiting = Instant::now();
         let piece = self.wire.piece(&mut self.client, bound, waiting).await;
@@ -203,7 +203,7 @@ impl Driver<'_> {
         };
         let received = body.as_ref().map_or(0, Bytes::len);
         service.upstream_response_body_filter(session, &mut body, end, ctx)?;
-        Ok(Piece { body, end, received })
+        Ok(ReplyPiece { body, end, received })
     }
 
     /// Stops the provider, or reads its reply to the end, as configured. If the provider has not
@@ -235,12 +235,12 @@ impl Driver<'_> {
         running.forwarding.release_body();
         let mut left = running.request.live.abort_drain_bytes;
         match &running.attempt.incoming {
-            Incoming::Reply(relay) if relay.is_over => return Ok(()),
+            Incoming::Reply(forwarded) if forwarded.is_over => return Ok(()),
             Incoming::Awaited => drop(self.head().await?),
             Incoming::Reply(_) | Incoming::Error(_) => {}
         }
         loop {
-            let Piece { end, received, .. } = self.receive().await?;
+            let ReplyPiece { end, received, .. } = self.receive().await?;
             if end || self.client.ctx.is_complete(false) {
                 return Ok(());
             }

@@ -24,7 +24,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 const PART: usize = 64 * 1024;
 
 /// How much of a request was sent.
-pub(super) enum Sent {
+pub(super) enum SendResult {
     Whole,
     /// Not all of it. `answered`: an answer has begun, or may be read already. `stalled`: the
     /// provider took nothing for so long.
@@ -39,7 +39,7 @@ pub(super) enum Sent {
 }
 
 /// Sends head and body. A failed send is not a failure yet: the provider may have answered early.
-pub(super) async fn send(up: &mut HttpSession, head: RequestHeader, body: &[Bytes]) -> Sent {
+pub(super) async fn send(up: &mut HttpSession, head: RequestHeader, body: &[Bytes]) -> SendResult {
     up.set_write_timeout(Some(WRITE_TIMEOUT));
     if let HttpSession::H1(h1) = &*up
         && !body.is_empty()
@@ -51,7 +51,7 @@ pub(super) async fn send(up: &mut HttpSession, head: RequestHeader, body: &[Byte
         HttpSession::H2(h2) => match begun {
             // Boxed: a stream needs no memory for this.
             Ok(()) => Box::pin(send_http2(h2, body)).await,
-            Err(error) => Sent::Nothing(error),
+            Err(error) => SendResult::Nothing(error),
         },
         up => {
             let sent = match begun {
@@ -77,9 +77,9 @@ async fn send_parts(up: &mut HttpSession, body: &[Bytes]) -> Result<()> {
     up.finish_request_body().await
 }
 
-async fn send_http2(h2: &mut Http2Session, body: &[Bytes]) -> Sent {
+async fn send_http2(h2: &mut Http2Session, body: &[Bytes]) -> SendResult {
     let Some(mut writer) = h2.take_request_body_writer() else {
-        return Sent::InPart { answered: false, stalled: None };
+        return SendResult::InPart { answered: false, stalled: None };
     };
     // Its time-out is one for each part that the provider's window admits.
     let sending = async {
@@ -95,21 +95,21 @@ async fn send_http2(h2: &mut Http2Session, body: &[Bytes]) -> Sent {
         head = h2.read_response_header() => head,
     };
     if let Err(error) = head {
-        return Sent::Ended(error);
+        return SendResult::Ended(error);
     }
     // A reply may need the rest of the request; an error does not.
     if h2.response_header().is_some_and(|head| head.status.is_success()) {
         return whole_or(sending.await, true);
     }
-    Sent::InPart { answered: true, stalled: None }
+    SendResult::InPart { answered: true, stalled: None }
 }
 
-fn whole_or(sent: Result<()>, answered: bool) -> Sent {
+fn whole_or(sent: Result<()>, answered: bool) -> SendResult {
     match sent {
-        Ok(()) => Sent::Whole,
+        Ok(()) => SendResult::Whole,
         Err(error) => {
             let stalled = *error.etype() == ErrorType::WriteTimedout;
-            Sent::InPart { answered, stalled: stalled.then_some(WRITE_TIMEOUT) }
+            SendResult::InPart { answered, stalled: stalled.then_some(WRITE_TIMEOUT) }
         }
     }
 }

@@ -18,7 +18,7 @@ use pingora::upstreams::peer::HttpPeer;
 use pingora::{Error, ErrorType, Result, RetryType};
 
 use super::client::{Client, Wait};
-use super::sending::{self, Sent};
+use super::sending::{self, SendResult};
 use crate::policy::failure::NetworkFailure;
 use crate::proxy::context::millis;
 use crate::proxy::ready;
@@ -185,13 +185,13 @@ impl Wire {
         // Pinned here: what is passed by value is kept more than once as long as a stream lives.
         let sending = pin!(sending::send(&mut self.up, head, body));
         match unbounded(client.on(Wait::from(now), sending).await)? {
-            Sent::Whole => self.sent_whole = true,
-            Sent::InPart { answered, stalled } => {
+            SendResult::Whole => self.sent_whole = true,
+            SendResult::InPart { answered, stalled } => {
                 (self.is_early, self.stalled) = (answered, stalled);
             }
-            Sent::Ended(error) => self.broken = Some(error),
+            SendResult::Ended(error) => self.broken = Some(error),
             // The provider is closing the connection (GOAWAY): there is no stream to wait on.
-            Sent::Nothing(mut error) => {
+            SendResult::Nothing(mut error) => {
                 error.set_retry(true);
                 return Err(caused(error, NetworkFailure::Broken));
             }

@@ -1,9 +1,9 @@
 //! Requests for the administration, on the proxy's own listener.
 //!
-//! Those at `/api/` and for the web UI go to it unchanged, and leave no ledger record; it checks its
-//! own credentials. It answers from the head if that is enough: the proxy reads the body from the
-//! client only as the administration requests it, within the administration's bounds and budget,
-//! not those of the data plane.
+//! Those at `/api/` and for the web UI go to it unchanged, and leave no ledger record; it checks
+//! its own credentials. It answers from the head if that is enough: the proxy reads the body from
+//! the client only as the administration requests it, within the administration's bounds and
+//! budget, not those of the data plane.
 
 use bytes::Bytes;
 use http::Response;

@@ -121,9 +121,9 @@ async fn models_of(provider: &Provider, deadline: Instant) -> Option<Vec<String>
 #[derive(Deserialize)]
 struct Listing<'a> {
     #[serde(borrow, default)]
-    data: List<'a, Entry>,
+    data: List<'a, ListedModel>,
     #[serde(borrow, default)]
-    models: List<'a, Entry>,
+    models: List<'a, ListedModel>,
     #[serde(default)]
     has_more: Option<bool>,
     #[serde(default)]
@@ -133,7 +133,7 @@ struct Listing<'a> {
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct ListedModel {
     #[serde(default)]
     id: String,
     #[serde(default)]

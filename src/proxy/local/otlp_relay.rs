@@ -1,6 +1,6 @@
 //! `/v1/metrics`, `/v1/logs`, `/v1/traces`: clients' own telemetry, with a key of the gateway.
 //!
-//! These are no model calls: they are neither billed nor recorded. The caller is identified like
+//! These are not model calls: they are neither billed nor recorded. The caller is identified like
 //! any other; the body is bounded by `telemetry.otlp_relay.max_body`, and counts towards the budget
 //! of all bodies.
 

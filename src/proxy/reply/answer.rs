@@ -62,8 +62,8 @@ impl Answer {
     }
 }
 
-/// About how many headers [`own_headers`] adds: one for browsers, the ids, and three for each of two
-/// limits.
+/// About how many headers [`own_headers`] adds: one for browsers, the ids, and three for each of
+/// two limits.
 pub(super) const OWN_HEADERS: usize = 9;
 
 /// Adds the headers that every reply carries.

@@ -1,5 +1,5 @@
-//! The client's head of a relayed reply: the gateway's content type, and the provider's headers that
-//! go on ([`provider_headers`]).
+//! The client's head of a forwarded reply: the gateway's content type, and the provider's headers
+//! that go on ([`provider_headers`]).
 
 use http::header::{
     CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING,
@@ -13,9 +13,9 @@ use super::limit_headers::number;
 use super::{answer, provider_headers};
 use crate::proxy::context::RequestContext;
 
-/// What of a relayed reply decides about its head.
+/// What of a forwarded reply decides about its head.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::proxy) struct Relayed {
+pub(in crate::proxy) struct ReplyFacts {
     /// The reply is a stream of events.
     pub streamed: bool,
     /// The provider's format is not the client's.
@@ -41,13 +41,13 @@ fn is_of_this_hop(headers: &HeaderMap, name: &str) -> bool {
 pub(in crate::proxy) fn build(
     session: &Session,
     ctx: &RequestContext,
-    relay: Relayed,
+    forwarded: ReplyFacts,
     from: &ResponseHeader,
 ) -> pingora::Result<response::Parts> {
     let mut head = response::Parts::from(ResponseHeader::build_no_case(from.status, Some(0))?);
     // Capacity of a usual head: Pingora keeps the map as long as the stream. It grows on demand.
     let own = answer::OWN_HEADERS;
-    let places = if relay.converted { 3 } else { from.headers.len().min(8) };
+    let places = if forwarded.converted { 3 } else { from.headers.len().min(8) };
     let mut headers = HeaderMap::with_capacity(places + own);
     let rules = &ctx.live.forward_headers;
     let shows = ctx.live.pass_provider_headers;
@@ -60,8 +60,8 @@ pub(in crate::proxy) fn build(
             && !is_of_this_hop(&from.headers, name)
             && !rules.drop_response.iter().any(|dropped| dropped == name)
     };
-    of_gateway(&mut headers, relay.streamed && !(relay.converted && ctx.reads_array()));
-    if !relay.converted {
+    of_gateway(&mut headers, forwarded.streamed && !(forwarded.converted && ctx.reads_array()));
+    if !forwarded.converted {
         for (name, value) in &from.headers {
             if goes_on(name.as_str()) {
                 headers.try_append(name.clone(), value.clone()).map_err(|_| too_many())?;
@@ -69,8 +69,8 @@ pub(in crate::proxy) fn build(
         }
     }
     let untouched =
-        !from.headers.contains_key(CONTENT_ENCODING) && !relay.changed && !relay.streamed;
-    match (relay.length, from.headers.get(CONTENT_LENGTH)) {
+        !from.headers.contains_key(CONTENT_ENCODING) && !forwarded.changed && !forwarded.streamed;
+    match (forwarded.length, from.headers.get(CONTENT_LENGTH)) {
         (Some(length), _) => drop(headers.insert(CONTENT_LENGTH, number(length as u64)?)),
         (None, Some(length)) if untouched => drop(headers.insert(CONTENT_LENGTH, length.clone())),
         _ => of_unknown_length(&mut headers, session),

@@ -13,13 +13,13 @@ use crate::limits::{Amount, Denied, LimitType, MoneyLeft, RequestsLeft, Standing
 use crate::proxy::context::RequestContext;
 
 /// Names of limit, remaining and reset.
-struct Names {
+struct HeaderNames {
     texts: [&'static str; 3],
     /// Parsed once: parsing them for each reply took 3 000 instructions.
     parsed: [HeaderName; 3],
 }
 
-impl Names {
+impl HeaderNames {
     const fn new(texts: [&'static str; 3]) -> Self {
         let [limit, remaining, reset] = texts;
         let parsed = [
@@ -31,18 +31,21 @@ impl Names {
     }
 }
 
-const NATIVE_REQUESTS: Names = Names::new([
+const NATIVE_REQUESTS: HeaderNames = HeaderNames::new([
     "anthropic-ratelimit-requests-limit",
     "anthropic-ratelimit-requests-remaining",
     "anthropic-ratelimit-requests-reset",
 ]);
-const REQUESTS: Names = Names::new([
+const REQUESTS: HeaderNames = HeaderNames::new([
     "x-ratelimit-limit-requests",
     "x-ratelimit-remaining-requests",
     "x-ratelimit-reset-requests",
 ]);
-const COST: Names =
-    Names::new(["x-ratelimit-limit-cost", "x-ratelimit-remaining-cost", "x-ratelimit-reset-cost"]);
+const COST: HeaderNames = HeaderNames::new([
+    "x-ratelimit-limit-cost",
+    "x-ratelimit-remaining-cost",
+    "x-ratelimit-reset-cost",
+]);
 
 /// Adds the remaining amounts of the caller's limits, for a request that was admitted.
 ///
@@ -94,7 +97,7 @@ pub(in crate::proxy) fn of_refusal(
 
 fn insert(
     headers: &mut HeaderMap,
-    names: Names,
+    names: HeaderNames,
     [limit, remaining]: [HeaderValue; 2],
     reset: Option<String>,
 ) -> pingora::Result<()> {
@@ -107,7 +110,7 @@ fn insert(
     Ok(())
 }
 
-fn requests_names(format: WireFormat) -> Names {
+fn requests_names(format: WireFormat) -> HeaderNames {
     if format == WireFormat::Native { NATIVE_REQUESTS } else { REQUESTS }
 }
 

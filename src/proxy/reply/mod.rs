@@ -8,4 +8,4 @@ mod limit_refusal;
 mod provider_headers;
 pub(super) mod refusal;
 pub(super) mod refusal_reply;
-pub(super) mod relay;
+pub(super) mod reshape;

@@ -1,12 +1,12 @@
 //! Which headers of a provider's reply go on to the client: those on a list.
 //!
-//! A reply stands in the gateway's origin, and often behind another proxy. So no header goes on that
-//! a browser or a proxy would obey (`refresh`, `access-control-*`, `x-accel-redirect`), and the
-//! gateway sets the content type itself. What goes on names one reply, as the provider's request id
-//! does, for which the provider's support asks.
+//! A reply stands in the gateway's origin, and often behind another proxy. So no header goes on
+//! that a browser or a proxy would obey (`refresh`, `access-control-*`, `x-accel-redirect`), and
+//! the gateway sets the content type itself. What goes on names one reply, as the provider's
+//! request id does, for which the provider's support asks.
 //!
-//! Headers that describe the operator's account, or the provider's edge, have a list of their own: a
-//! client that obeys them obeys the wrong limits. `proxy.provider_headers: pass` forwards them.
+//! Headers that describe the operator's account, or the provider's edge, have a list of their own:
+//! a client that obeys them obeys the wrong limits. `proxy.provider_headers: pass` forwards them.
 
 /// Whether a header describes this one reply. `name`: lower-case.
 #[must_use]

@@ -23,8 +23,8 @@ pub(super) enum Presented {
 /// Reads all sources: `Authorization: Bearer`, `x-api-key`, the alias headers or the query
 /// parameter `key`, the cookie.
 ///
-/// Empty values are no credential. The cookie counts only if it holds a key (`sk-…`) or if
-/// `is_admin_token` accepts it: the web UI's opaque session tokens are no proxy credentials, and
+/// Empty values are not a credential. The cookie counts only if it holds a key (`sk-…`) or if
+/// `is_admin_token` accepts it: the web UI's opaque session tokens are not proxy credentials, and
 /// must not conflict with one.
 pub(super) fn presented(
     headers: &HeaderMap,

@@ -13,7 +13,8 @@ use crate::formats::route::{self, Operation, Route};
 use crate::proxy::context::{HeadFacts, RequestContext};
 use crate::proxy::reply::refusal::Refusal;
 
-/// Longest path that is recorded as it is, in bytes. A longer one has a long model's name within it.
+/// Longest path that is recorded as it is, in bytes. A longer one has a long model's name within
+/// it.
 const MAX_ENDPOINT: usize = 512;
 /// What is recorded of a longer one: its start, and its end, which names the operation.
 const ENDPOINT_START: usize = 440;

@@ -77,8 +77,8 @@ pub(in crate::proxy) fn caller_of(
 ) -> Result<Identified, Refusal> {
     let head = session.req_header();
     let fixed = &ctx.gateway.fixed;
-    // A web session's token is not compared: browsers send it automatically, so it is no attempt at
-    // the admin token.
+    // A web session's token is not compared: browsers send it automatically, so it is not an
+    // attempt at the admin token.
     let is_admin = |text: &str| !key_text::is_like_a_session(text) && is_admin_token(ctx, text);
     let snapshot = ctx.gateway.node.state.snapshot();
     let (presented, found) = match OnBehalf::of(session) {

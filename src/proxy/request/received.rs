@@ -66,7 +66,7 @@ async fn pieces(
     limit: usize,
 ) -> pingora::Result<Received> {
     let declared = reservation.bytes();
-    let (mut pieces, mut total) = (Pieces::default(), 0_usize);
+    let (mut pieces, mut total) = (BodyPieces::default(), 0_usize);
     loop {
         match session.read_request_body().await {
             Ok(Some(piece)) => {
@@ -92,12 +92,12 @@ async fn pieces(
 /// A body's pieces as they arrive. Small ones are joined: each takes more than a hundred bytes of
 /// memory beside its content, which the budget does not count, and costs time in each later step.
 #[derive(Default)]
-struct Pieces {
+struct BodyPieces {
     done: Vec<Bytes>,
     small: BytesMut,
 }
 
-impl Pieces {
+impl BodyPieces {
     /// Pieces below this size are joined.
     const SMALL: usize = 16 * 1024;
     /// Up to this size.
@@ -190,16 +190,16 @@ pub(in crate::proxy) fn coding_refusal(error: CodingError) -> Refusal {
 mod tests {
     use bytes::Bytes;
 
-    use super::Pieces;
+    use super::BodyPieces;
 
     #[test]
     fn small_pieces_are_joined_and_the_first_and_large_ones_are_not_copied() {
         let first = Bytes::from(vec![b'a'; 10]);
-        let large = Bytes::from(vec![b'b'; Pieces::SMALL]);
-        let mut pieces = Pieces::default();
+        let large = Bytes::from(vec![b'b'; BodyPieces::SMALL]);
+        let mut pieces = BodyPieces::default();
         pieces.push(first.clone());
         pieces.push(large.clone());
-        let small = Pieces::JOINED + 1;
+        let small = BodyPieces::JOINED + 1;
         (0..small).for_each(|_| pieces.push(Bytes::from_static(b"c")));
         let done = pieces.finish();
         assert_eq!(

@@ -56,7 +56,7 @@ impl Selected {
         operation: &Operation,
         preferred: Option<ProviderId>,
     ) {
-        let asked = Asked { ctx, identified, inbound: &self.inbound, operation };
+        let asked = ToSelect { ctx, identified, inbound: &self.inbound, operation };
         let mut is_same = preferred == self.preferred;
         if ctx.gateway.node.counters.takes_places() {
             let blocked = asked.blocked_anywhere().await;
@@ -88,7 +88,7 @@ pub(in crate::proxy) fn select(
     };
     let (providers, key) = (&identified.snapshot.providers, identified.caller.key_id());
     let blocked = counters.blocked_here(providers, key, session, now);
-    let asked = Asked { ctx, identified, inbound: &inbound, operation };
+    let asked = ToSelect { ctx, identified, inbound: &inbound, operation };
     let ask = asked.input(preferred, now);
     let (estimate, chosen) = (asked.reservation(&ask), asked.order(&ask, &blocked));
     Selected { inbound, estimate, preferred, blocked, chosen }
@@ -99,14 +99,14 @@ static EVERY_GROUP: LazyLock<Groups> = LazyLock::new(|| Groups::parse(group::ALL
 
 /// What providers are selected for.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct ToSelect<'a> {
     ctx: &'a RequestContext,
     identified: &'a Identified,
     inbound: &'a Inbound,
     operation: &'a Operation,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> ToSelect<'a> {
     /// What the selection needs to know of the request. `preferred`: the session's provider.
     fn input(self, preferred: Option<ProviderId>, now: Timestamp) -> SelectInput<'a> {
         let Self { ctx, identified, inbound, operation } = self;

@@ -143,11 +143,11 @@ impl Service {
         why: &str,
     ) -> FailToProxy {
         let format = ctx.request.format;
-        let Some(relay) = ctx.relay() else {
+        let Some(forwarded) = ctx.forwarded_reply() else {
             return FailToProxy { error_code: 500, can_reuse_downstream: false };
         };
-        let (status, streamed) = (relay.status, relay.streamed);
-        let event = if streamed { relay.error_event(format, why) } else { Bytes::new() };
+        let (status, streamed) = (forwarded.status, forwarded.streamed);
+        let event = if streamed { forwarded.error_event(format, why) } else { Bytes::new() };
         ctx.request.ending =
             Ending { outcome: RequestOutcome::BrokenOff, status, error: Some(why.to_owned()) };
         if streamed {

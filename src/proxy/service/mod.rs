@@ -242,8 +242,8 @@ impl ProxyHttp for Service {
         Ok(None)
     }
 
-    /// The client's head: the gateway's own headers, and for a relayed reply the forwarded ones of
-    /// the provider.
+    /// The client's head: the gateway's own headers, and for a forwarded reply the forwarded ones
+    /// of the provider.
     async fn response_filter(
         &self,
         session: &mut Session,
@@ -251,9 +251,9 @@ impl ProxyHttp for Service {
         ctx: &mut Self::CTX,
     ) -> Result<()> {
         trace(ctx, "response_filter");
-        let mut head = match ctx.released_relay() {
-            Some(relay) => {
-                client_head::build(session, &ctx.request, relay.for_head(), upstream_response)?
+        let mut head = match ctx.released_reply() {
+            Some(forwarded) => {
+                client_head::build(session, &ctx.request, forwarded.for_head(), upstream_response)?
             }
             None => upstream_response.as_owned_parts(),
         };
@@ -280,7 +280,9 @@ impl ProxyHttp for Service {
         {
             content.reply(piece);
         }
-        if end_of_stream || ctx.released_relay().is_some_and(|relay| relay.is_complete(false)) {
+        if end_of_stream
+            || ctx.released_reply().is_some_and(|forwarded| forwarded.is_complete(false))
+        {
             ctx.complete();
         }
         Ok(None)

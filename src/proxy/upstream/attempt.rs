@@ -81,7 +81,7 @@ impl Attempt {
         match &self.incoming {
             Incoming::Awaited => self.timing.until_first_byte(),
             Incoming::Error(error) => error.bound(),
-            Incoming::Reply(relay) => self.timing.until_next(relay.last_progress()),
+            Incoming::Reply(forwarded) => self.timing.until_next(forwarded.last_progress()),
         }
     }
 
@@ -119,8 +119,8 @@ impl Attempt {
     /// The client took nothing of the reply for this long. That is not the provider's time.
     pub fn was_held_up(&mut self, by: Duration) {
         self.timing.extend(by);
-        if let Incoming::Reply(relay) = &mut self.incoming {
-            relay.was_held_up(by);
+        if let Incoming::Reply(forwarded) = &mut self.incoming {
+            forwarded.was_held_up(by);
         }
     }
 

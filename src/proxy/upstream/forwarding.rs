@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::keepalive::KeepAlive;
-use super::tally::Tally;
+use super::tally::AttemptTally;
 use crate::domain::provider::Provider;
 use crate::formats::route::{Operation, Route};
 use crate::proxy::context::RequestContext;
@@ -24,7 +24,7 @@ pub struct Forwarding {
     next: usize,
     /// No further attempt begins after this.
     pub deadline: Option<Instant>,
-    pub tally: Tally,
+    pub tally: AttemptTally,
     pub keepalive: KeepAlive,
 }
 
@@ -40,7 +40,7 @@ impl Forwarding {
     ) -> Box<Self> {
         let (now, deadline_ms) = (Instant::now(), ctx.live.retry.deadline_ms);
         let deadline = (deadline_ms > 0).then(|| now + Duration::from_millis(deadline_ms));
-        let tally = Tally::new(&plan);
+        let tally = AttemptTally::new(&plan);
         let Plan { inbound, order, .. } = plan;
         let stream = inbound.stream && route.operation == Operation::Generate;
         let keepalive = KeepAlive::begin(ctx, stream, now);

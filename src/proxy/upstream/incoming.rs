@@ -1,11 +1,11 @@
 //! The state of a provider's answer in one attempt: nothing yet, an error reply, or a reply to
-//! relay.
+//! forward.
 //!
 //! A reply is held back until its first meaningful part. Until then, an error as first event, an
 //! empty reply or a stream that breaks at once still allows another attempt.
 
 use super::error_body::ErrorBody;
-use super::relay::Relay;
+use super::forwarded_reply::ForwardedReply;
 use crate::domain::format::BROKEN_CALLS;
 use crate::formats::usage::Bill;
 use crate::policy::client_error;
@@ -31,7 +31,7 @@ pub enum Incoming {
     /// The head has not arrived.
     Awaited,
     Error(Box<ErrorBody>),
-    Reply(Box<Relay>),
+    Reply(Box<ForwardedReply>),
 }
 
 impl Incoming {
@@ -39,19 +39,19 @@ impl Incoming {
     /// wrong with its bytes.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
-        let Self::Reply(relay) = self else { return None };
-        let reported = relay.reply.error().map(|error| error.message);
-        reported.or_else(|| relay.reply.problem().map(str::to_owned))
+        let Self::Reply(forwarded) = self else { return None };
+        let reported = forwarded.reply.error().map(|error| error.message);
+        reported.or_else(|| forwarded.reply.problem().map(str::to_owned))
     }
 
     /// Who is the cause of a reply that cannot continue.
     #[must_use]
     pub fn cause(&self) -> BreakCause {
-        let Self::Reply(relay) = self else { return BreakCause::Network };
-        match relay.reply.error() {
+        let Self::Reply(forwarded) = self else { return BreakCause::Network };
+        match forwarded.reply.error() {
             Some(error) => {
                 let reply = ErrorReply {
-                    status: relay.status,
+                    status: forwarded.status,
                     kind: error.kind.as_deref(),
                     code: error.code.as_deref(),
                     message: Some(&error.message),
@@ -63,7 +63,7 @@ impl Incoming {
                     _ => BreakCause::Provider,
                 }
             }
-            None if relay.reply.problem().is_some() => BreakCause::Content,
+            None if forwarded.reply.problem().is_some() => BreakCause::Content,
             None => BreakCause::Network,
         }
     }
@@ -74,15 +74,15 @@ impl Incoming {
         match self {
             Self::Awaited => None,
             Self::Error(error) => Some(error.status()),
-            Self::Reply(relay) => Some(relay.status),
+            Self::Reply(forwarded) => Some(forwarded.status),
         }
     }
 
     /// The reply, once its head has been written or is about to be.
     #[must_use]
-    pub fn released(&self) -> Option<&Relay> {
+    pub fn released(&self) -> Option<&ForwardedReply> {
         match self {
-            Self::Reply(relay) if relay.is_released() => Some(relay),
+            Self::Reply(forwarded) if forwarded.is_released() => Some(forwarded),
             _ => None,
         }
     }
@@ -91,7 +91,7 @@ impl Incoming {
     #[must_use]
     pub fn is_complete(&self, end: bool) -> bool {
         match self {
-            Self::Reply(relay) => relay.is_complete(end),
+            Self::Reply(forwarded) => forwarded.is_complete(end),
             Self::Awaited | Self::Error(_) => end,
         }
     }
@@ -102,8 +102,12 @@ impl Incoming {
     pub fn partial_usage(&self, estimated_input: u64, is_billable: bool) -> Option<Bill> {
         match self {
             // An error in place of a reply.
-            Self::Reply(relay) if !relay.is_released() && relay.reply.error().is_some() => None,
-            Self::Reply(relay) => relay.bill(estimated_input),
+            Self::Reply(forwarded)
+                if !forwarded.is_released() && forwarded.reply.error().is_some() =>
+            {
+                None
+            }
+            Self::Reply(forwarded) => forwarded.bill(estimated_input),
             Self::Awaited if is_billable => Some(Bill::of_input(estimated_input)),
             Self::Awaited | Self::Error(_) => None,
         }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::relay::Relay;
+use super::forwarded_reply::ForwardedReply;
 use crate::proxy::context::RequestContext;
 
 /// Where a sign of life may stand in a reply that has begun.
@@ -53,17 +53,17 @@ impl KeepAlive {
 
     /// Whether a reply can follow the head that the client has.
     #[must_use]
-    pub const fn fits(&self, relay: &Relay) -> bool {
+    pub const fn fits(&self, forwarded: &ForwardedReply) -> bool {
         match (self.has_head, self.array) {
             (false, _) => true,
-            (true, true) => relay.converted || !relay.streamed,
-            (true, false) => relay.streamed,
+            (true, true) => forwarded.converted || !forwarded.streamed,
+            (true, false) => forwarded.streamed,
         }
     }
 
     /// The reply begins: its bytes follow.
-    pub const fn reply_begins(&mut self, relay: &Relay) {
-        self.gaps = match (relay.streamed, relay.converted, self.array) {
+    pub const fn reply_begins(&mut self, forwarded: &ForwardedReply) {
+        self.gaps = match (forwarded.streamed, forwarded.converted, self.array) {
             (true, true, _) => Gaps::Anywhere,
             (true, false, false) => Gaps::BetweenEvents,
             _ => Gaps::Nowhere,

@@ -20,7 +20,7 @@ use crate::domain::record::DecisionStep;
 use crate::formats::route::Operation;
 use crate::policy::failure::NetworkFailure;
 use crate::proxy::context::RequestContext;
-use crate::proxy::record::Asked;
+use crate::proxy::record::AskedProvider;
 use crate::upstream::LinkError;
 
 /// The peer of the next attempt: the same provider's if it may be retried (`current` then has the
@@ -28,8 +28,8 @@ use crate::upstream::LinkError;
 /// attempt, also if it failed before it had a peer.
 ///
 /// # Errors
-/// Why the attempt failed; with a [`GiveUp`](crate::proxy::reply::give_up::GiveUp) as its cause when
-/// no provider is left.
+/// Why the attempt failed; with a [`GiveUp`](crate::proxy::reply::give_up::GiveUp) as its cause
+/// when no provider is left.
 pub(in crate::proxy) async fn next_peer(
     session: &mut Session,
     request: &mut RequestContext,
@@ -57,7 +57,7 @@ async fn prepare(
     attempt.rendered = render::render(session, request, forwarding, attempt).await?;
     let left = TimeLeft { deadline: forwarding.deadline, others: forwarding.remaining() > 0 };
     attempt.begin(&request.live, forwarding.inbound.stream, left);
-    let asked = Asked {
+    let asked = AskedProvider {
         provider: Arc::clone(&attempt.provider),
         model: Arc::clone(&attempt.model),
         began: attempt.began,

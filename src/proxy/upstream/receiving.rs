@@ -1,5 +1,5 @@
-//! What comes from a provider: its head decides between an error reply and a reply to relay, and each
-//! piece goes on as the client's bytes.
+//! What comes from a provider: its head decides between an error reply and a reply to forward, and
+//! each piece goes on as the client's bytes.
 
 use bytes::Bytes;
 use http::HeaderValue;
@@ -8,8 +8,8 @@ use pingora::http::ResponseHeader;
 
 use super::error_body::ErrorBody;
 use super::failure::Failure;
+use super::forwarded_reply::{ForwardedReply, Unsure};
 use super::incoming::Incoming;
-use super::relay::{Relay, Unsure};
 use super::rendered::ReplyForm;
 use super::running::Running;
 use crate::formats::convert::StreamConverter;
@@ -19,7 +19,7 @@ use crate::policy::failure::UnusableReply;
 use crate::proxy::body_budget::BodyReservation;
 use crate::proxy::coding::{Coding, StreamDecoder};
 use crate::proxy::reply::refusal::Refusal;
-use crate::proxy::reply::relay::{Reply, Shape, Whole};
+use crate::proxy::reply::reshape::{ReshapedReply, Shape, WholeReply};
 
 /// Takes the head of a provider's reply (`upstream_response_filter`).
 ///
@@ -67,7 +67,7 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
         ReplyForm::Convert(context) if streamed => {
             Shape::Events(Box::new(StreamConverter::new(format, request.format, *context)))
         }
-        ReplyForm::Convert(context) => Shape::Whole(Box::new(Whole {
+        ReplyForm::Convert(context) => Shape::Whole(Box::new(WholeReply {
             from: format,
             to: request.format,
             context: *context,
@@ -84,9 +84,9 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
         Shape::Events(_) => None,
         _ => generates.then(|| UsageReader::new(format, streamed)),
     };
-    let reply = Reply::new(decoder, reader, shape);
-    let relay = Relay::new(status, (streamed, converted), reply, unsure);
-    attempt.incoming = Incoming::Reply(Box::new(relay));
+    let reply = ReshapedReply::new(decoder, reader, shape);
+    let forwarded = ForwardedReply::new(status, (streamed, converted), reply, unsure);
+    attempt.incoming = Incoming::Reply(Box::new(forwarded));
     Ok(())
 }
 
@@ -130,23 +130,23 @@ pub(in crate::proxy) fn take(
             let full = body.take().is_some_and(|piece| error.add(&piece));
             if full || end { Err(error.failure().into()) } else { Ok(()) }
         }
-        Incoming::Reply(relay) => {
+        Incoming::Reply(forwarded) => {
             let mut bytes = Bytes::new();
-            if let Some(plain) = body.take().and_then(|piece| relay.reply.decode(piece)) {
-                relay.begins(&plain);
-                bytes = relay.reply.take(plain);
+            if let Some(plain) = body.take().and_then(|piece| forwarded.reply.decode(piece)) {
+                forwarded.begins(&plain);
+                bytes = forwarded.reply.take(plain);
             }
-            if end && !std::mem::replace(&mut relay.is_over, true) {
-                let rest = relay.reply.finish();
+            if end && !std::mem::replace(&mut forwarded.is_over, true) {
+                let rest = forwarded.reply.finish();
                 if !rest.is_empty() {
                     bytes = if bytes.is_empty() { rest } else { [bytes, rest].concat().into() };
                 }
             }
             *body = Some(bytes);
             // A provider of the client's own format may answer: nothing of that reply is kept.
-            relay.reply.budget().map_err(|full| Failure::Unfit(Refusal::from(full)))?;
+            forwarded.reply.budget().map_err(|full| Failure::Unfit(Refusal::from(full)))?;
             // A complete reply is not affected by later problems.
-            if request.is_open() { relay.check() } else { Ok(()) }
+            if request.is_open() { forwarded.check() } else { Ok(()) }
         }
     }
 }

@@ -40,7 +40,7 @@ const RENDER_TIME: Duration = Duration::from_secs(10);
 
 /// What a request is rendered from. It holds what it needs, so a large one can be rendered on
 /// another thread.
-struct Source {
+struct RenderSource {
     gateway: Arc<Gateway>,
     inbound: Arc<Inbound>,
     provider: Arc<Provider>,
@@ -75,7 +75,7 @@ pub(super) async fn render(
     forwarding: &Forwarding,
     attempt: &Attempt,
 ) -> pingora::Result<Rendered> {
-    let source = Source::of(request, forwarding, attempt);
+    let source = RenderSource::of(request, forwarding, attempt);
     let rendered = if source.inbound.body_len() <= INLINE_MAX {
         source.render()
     } else {
@@ -95,7 +95,7 @@ async fn within<T: Send + 'static>(
     }
 }
 
-impl Source {
+impl RenderSource {
     fn of(ctx: &RequestContext, forwarding: &Forwarding, attempt: &Attempt) -> Self {
         let provider = &attempt.provider;
         let identified = &forwarding.identified;

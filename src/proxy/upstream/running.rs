@@ -3,9 +3,9 @@
 use bytes::Bytes;
 
 use super::attempt::Attempt;
+use super::forwarded_reply::Hold;
 use super::forwarding::Forwarding;
 use super::incoming::Incoming;
-use super::relay::Hold;
 use crate::proxy::context::RequestContext;
 
 /// A request, its place in the plan, and its current attempt.
@@ -19,15 +19,15 @@ impl Running<'_> {
     /// Holds a piece back, or releases it with the pieces held before.
     ///
     /// # Errors
-    /// When the provider's answer is no reply that the client can get.
+    /// When the provider's answer is not a reply that the client can get.
     pub fn hold(&mut self, body: Option<Bytes>, end: bool) -> pingora::Result<Option<Bytes>> {
-        let Incoming::Reply(relay) = &mut self.attempt.incoming else { return Ok(None) };
+        let Incoming::Reply(forwarded) = &mut self.attempt.incoming else { return Ok(None) };
         let keepalive = &mut self.forwarding.keepalive;
-        match relay.hold(body.unwrap_or_default(), end)? {
+        match forwarded.hold(body.unwrap_or_default(), end)? {
             Hold::Wait => Ok(None),
-            Hold::Release(_) if !keepalive.fits(relay) => Err(relay.unusable().into()),
+            Hold::Release(_) if !keepalive.fits(forwarded) => Err(forwarded.unusable().into()),
             Hold::Release(bytes) => {
-                keepalive.reply_begins(relay);
+                keepalive.reply_begins(forwarded);
                 Ok(Some(bytes))
             }
         }
@@ -40,7 +40,7 @@ impl Running<'_> {
         let is_closed = !self.request.is_open();
         match &self.attempt.incoming {
             Incoming::Error(_) => true,
-            Incoming::Reply(relay) => is_closed || relay.lacks_only_the_end(),
+            Incoming::Reply(forwarded) => is_closed || forwarded.lacks_only_the_end(),
             Incoming::Awaited => is_closed,
         }
     }

@@ -9,7 +9,7 @@ use crate::proxy::request::plan::Plan;
 
 /// The combined result of all attempts.
 #[derive(Default)]
-pub struct Tally {
+pub struct AttemptTally {
     last: Option<Failure>,
     rate_limited: u32,
     /// Attempts whose answer says that the request is at fault.
@@ -29,7 +29,7 @@ pub struct Tally {
     lacks_credential: bool,
 }
 
-impl Tally {
+impl AttemptTally {
     /// With the providers that could serve the request, but are not among those to ask.
     #[must_use]
     pub fn new(plan: &Plan) -> Self {

@@ -25,8 +25,8 @@ use crate::proxy::reply::give_up::GiveUp;
 use crate::state::health::Setback;
 use crate::state::health::attempts::Failed;
 
-/// Judges a failed attempt. The returned error says whether to try again (`retry`). The attempt comes
-/// back if the same provider is tried again, or if its reply has begun.
+/// Judges a failed attempt. The returned error says whether to try again (`retry`). The attempt
+/// comes back if the same provider is tried again, or if its reply has begun.
 ///
 /// `error.retry` must be decided. On arrival it is set only if the request never reached the
 /// provider.

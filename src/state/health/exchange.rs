@@ -79,7 +79,7 @@ impl Health {
     fn update_of(&self, provider: ProviderId) -> Option<HealthUpdate> {
         let entry = self.entries.read().get(&provider).cloned()?;
         let entry = entry.lock();
-        // Suspects alone are no change of the circuit.
+        // Suspects alone are not a change of the circuit.
         let at = entry.changed.unwrap_or(entry.since);
         // Its times are right for `set_at`, and are sent as those of `at`, which only orders.
         let ahead_ms = entry.changed.map_or(0, |at| at.since(entry.set_at).max(0));

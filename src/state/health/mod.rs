@@ -16,21 +16,19 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
 use self::attempts::{AttemptError, AttemptLog, Failed, Noted, Seen};
-use super::events::{CircuitChange, Event, Events, ProviderChange, ProviderNews};
+use super::events::{CircuitChange, Events, NodeEvent, ProviderChange, ProviderNews};
 use crate::domain::clock::{JITTER_MS, Timestamp};
 use crate::domain::fast_map::FastMap;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
-use crate::policy::breaker::{
-    Breaker, BreakerSnapshot, Change, Outlook, Standing, Suspect, Ticket,
-};
+use crate::policy::breaker::{Breaker, BreakerFigures, Change, Outlook, Standing, Suspect, Ticket};
 use crate::policy::classify::Counts;
 use crate::policy::select::Availability;
 
 /// The health of all providers.
 #[derive(Default)]
 pub struct Health {
-    entries: RwLock<FastMap<ProviderId, Arc<Mutex<Entry>>>>,
+    entries: RwLock<FastMap<ProviderId, Arc<Mutex<HealthEntry>>>>,
     events: Events,
     /// Changes that other nodes do not have yet.
     news: Mutex<HashSet<ProviderId>>,
@@ -38,7 +36,7 @@ pub struct Health {
 }
 
 #[derive(Default)]
-struct Entry {
+struct HealthEntry {
     breaker: Breaker,
     /// No request before this time (`Retry-After`).
     cooldown_until: Option<Timestamp>,
@@ -53,7 +51,7 @@ struct Entry {
     log: AttemptLog,
 }
 
-impl Entry {
+impl HealthEntry {
     fn standing(&self) -> (Standing, Option<Timestamp>) {
         (self.breaker.standing(), self.cooldown_until)
     }
@@ -64,9 +62,10 @@ impl Entry {
         provider.health_since < self.since
     }
 
-    /// Moves the times of circuit and cooldown back if they were set ahead of now: the clock was set
-    /// back, or the node that set them has a clock that is ahead. Otherwise they would end later,
-    /// by that difference. Once for each change, so that a `now` read long ago does little harm.
+    /// Moves the times of circuit and cooldown back if they were set ahead of now: the clock was
+    /// set back, or the node that set them has a clock that is ahead. Otherwise they would end
+    /// later, by that difference. Once for each change, so that a `now` read long ago does little
+    /// harm.
     fn follow_clock(&mut self, now: Timestamp) {
         let ahead_ms = self.set_at.since(now);
         if ahead_ms > JITTER_MS {
@@ -188,7 +187,7 @@ impl Health {
             if error.is_none() {
                 tracing::info!(provider = provider.name, "a provider that failed answers again");
             }
-            self.events.tell(|| Event::Provider(provider.id));
+            self.events.tell(|| NodeEvent::Provider(provider.id));
         }
         if noted.reported {
             self.events.provider(ProviderChange {
@@ -210,7 +209,7 @@ impl Health {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();
         self.update(provider, &mut entry, now);
-        entry.log.seen(entry.breaker.snapshot(now).open_until, entry.cooldown_at(now), now)
+        entry.log.seen(entry.breaker.figures(now).open_until, entry.cooldown_at(now), now)
     }
 
     /// An attempt failed, or a reply broke off.
@@ -239,7 +238,7 @@ impl Health {
             }
         };
         self.mark(provider.id, &mut entry, before, now);
-        let failures = entry.breaker.snapshot(now).failure_count;
+        let failures = entry.breaker.figures(now).failure_count;
         if matches!(change, Change::Opened { .. }) {
             entry.log.opened();
         }
@@ -262,7 +261,7 @@ impl Health {
         self.take_back(provider.id, &mut entry.lock(), ticket);
     }
 
-    fn take_back(&self, provider: ProviderId, entry: &mut Entry, ticket: Ticket) {
+    fn take_back(&self, provider: ProviderId, entry: &mut HealthEntry, ticket: Ticket) {
         let (before, set_at) = (entry.standing(), entry.set_at);
         entry.breaker.gave_up(ticket);
         // With the time of the probe that it takes back: it follows the probe, and wins.
@@ -270,7 +269,7 @@ impl Health {
     }
 
     /// Brings the entry up to the clock and to the provider's version.
-    fn update(&self, provider: &Provider, entry: &mut Entry, now: Timestamp) {
+    fn update(&self, provider: &Provider, entry: &mut HealthEntry, now: Timestamp) {
         entry.follow_clock(now);
         self.renew(provider, entry);
     }
@@ -278,7 +277,7 @@ impl Health {
     /// Drops the health from before the provider's address, credential or proxy was changed, or
     /// before it was enabled again. Every node does so on its own, when it first uses the new
     /// version.
-    fn renew(&self, provider: &Provider, entry: &mut Entry) {
+    fn renew(&self, provider: &Provider, entry: &mut HealthEntry) {
         if provider.health_since <= entry.since {
             return;
         }
@@ -293,7 +292,7 @@ impl Health {
         }
         self.report(provider, change, Happened { now: entry.since, failures: 0, error: None });
         if was_known {
-            self.events.tell(|| Event::Provider(provider.id));
+            self.events.tell(|| NodeEvent::Provider(provider.id));
         }
     }
 
@@ -330,18 +329,18 @@ impl Health {
 
     /// The circuit as shown to administrators; closed for a provider that was never used.
     #[must_use]
-    pub fn snapshot(&self, provider: &Provider, now: Timestamp) -> BreakerSnapshot {
+    pub fn figures(&self, provider: &Provider, now: Timestamp) -> BreakerFigures {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();
         self.update(provider, &mut entry, now);
-        entry.breaker.snapshot(now)
+        entry.breaker.figures(now)
     }
 
     /// Marks circuit or cooldown as changed, if they are. Counts are local to each node.
     fn mark(
         &self,
         provider: ProviderId,
-        entry: &mut Entry,
+        entry: &mut HealthEntry,
         before: (Standing, Option<Timestamp>),
         now: Timestamp,
     ) {
@@ -364,7 +363,7 @@ impl Health {
         self.entries.write().retain(|id, _| exists(*id));
     }
 
-    fn entry(&self, provider: ProviderId) -> Arc<Mutex<Entry>> {
+    fn entry(&self, provider: ProviderId) -> Arc<Mutex<HealthEntry>> {
         if let Some(entry) = self.entries.read().get(&provider) {
             return Arc::clone(entry);
         }
@@ -418,7 +417,7 @@ mod tests {
         let length_ms = i64::try_from(settings.open_duration_ms).unwrap();
         let ahead = Timestamp(1_000_000_000);
         let back = ahead.plus_ms(-3_600_000);
-        let mut entry = Entry { set_at: ahead, ..Entry::default() };
+        let mut entry = HealthEntry { set_at: ahead, ..HealthEntry::default() };
         let ticket = entry.breaker.admit(ahead).unwrap();
         entry.breaker.failed(ticket, ahead, &settings);
         entry.cooldown_until = Some(ahead.plus_ms(5_000));

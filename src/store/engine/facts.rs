@@ -40,8 +40,8 @@ const LONGEST_CHECK: Duration = Duration::from_secs(10);
 const NOW: &str = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS now";
 
 impl Store {
-    /// The time for what nodes do for each other, of which one may have a wrong clock: the server's.
-    /// `own` with the embedded database, which has one node.
+    /// The time for what nodes do for each other, of which one may have a wrong clock: the
+    /// server's. `own` with the embedded database, which has one node.
     ///
     /// # Errors
     /// [`StoreError`] of the read.

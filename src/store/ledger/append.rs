@@ -127,14 +127,15 @@ where
             &not_stored
         }
     };
-    let hours = Target { backend, table: "hourly_sums", columns: sums::COLUMNS, tail: sums::ADD };
+    let hours =
+        RowTarget { backend, table: "hourly_sums", columns: sums::COLUMNS, tail: sums::ADD };
     let sums = sums::of(new);
     insert_all::<DB, _>(connection, &hours, &sums, sums::bind).await?;
     let totals =
-        Target { backend, table: "usage_totals", columns: totals::COLUMNS, tail: totals::ADD };
+        RowTarget { backend, table: "usage_totals", columns: totals::COLUMNS, tail: totals::ADD };
     insert_all::<DB, _>(connection, &totals, &totals::of(&sums), totals::bind).await?;
     let (columns, tail) = (totals::USER_COLUMNS, totals::ADD_USER);
-    let users = Target { backend, table: "hourly_users", columns, tail };
+    let users = RowTarget { backend, table: "hourly_users", columns, tail };
     insert_all::<DB, _>(connection, &users, &totals::of_users(&sums), totals::bind_user).await?;
     for (sql, values) in
         days::take_out::<DB::Arguments>(new.iter().map(|record| record.counts_at()))
@@ -171,7 +172,7 @@ where
     let bind =
         |values: &mut Values<DB::Arguments>, record: &&Record| log_row::bind_log(values, record);
     let (backend, table, columns) = (Backend::Sqlite, "request_log", log_row::LOG_COLUMNS);
-    let log = Target { backend, table, columns, tail: ONCE };
+    let log = RowTarget { backend, table, columns, tail: ONCE };
     Ok(insert_all::<DB, _>(connection, &log, records, bind).await? == records.len() as u64)
 }
 
@@ -214,7 +215,8 @@ where
     DB::Arguments: Collect + IntoArguments<DB>,
 {
     let backend = Backend::Postgres;
-    let ledger = Target { backend, table: "ledger", columns: log_row::LEDGER_COLUMNS, tail: ONCE };
+    let ledger =
+        RowTarget { backend, table: "ledger", columns: log_row::LEDGER_COLUMNS, tail: ONCE };
     let mut new = Vec::with_capacity(records.len());
     for record in records.chunks(1) {
         let taken = insert_all::<DB, _>(connection, &ledger, record, |v, record| {
@@ -224,7 +226,7 @@ where
             new.extend_from_slice(record);
         }
     }
-    let log = Target { backend, table: "request_log", columns: log_row::LOG_COLUMNS, tail: "" };
+    let log = RowTarget { backend, table: "request_log", columns: log_row::LOG_COLUMNS, tail: "" };
     insert_all::<DB, _>(connection, &log, &new, |values, record| log_row::bind_log(values, record))
         .await?;
     Ok(new)
@@ -249,7 +251,7 @@ impl Writes for Sqlite {
 }
 
 /// Where rows go, and the text after the insert in the statement.
-struct Target<'t> {
+struct RowTarget<'t> {
     backend: Backend,
     table: &'static str,
     columns: &'static [&'static str],
@@ -259,7 +261,7 @@ struct Target<'t> {
 /// Inserts the items in chunks and returns the number of accepted rows.
 async fn insert_all<DB: Writes, T>(
     connection: &mut DB::Connection,
-    target: &Target<'_>,
+    target: &RowTarget<'_>,
     mut items: &[T],
     bind: impl Fn(&mut Values<DB::Arguments>, &T),
 ) -> Result<u64, StoreError>

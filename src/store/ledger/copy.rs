@@ -55,12 +55,12 @@ async fn copy_all(
     let log = rows(log_row::LOG_COLUMNS, records, log_row::bind_log);
     copy(&mut tx, "request_log", log_row::LOG_COLUMNS, log).await?;
     let sums = sums::of(records);
-    let hours = Sums { table: "hourly_sums", columns: sums::COLUMNS, tail: sums::ADD };
+    let hours = SumsTable { table: "hourly_sums", columns: sums::COLUMNS, tail: sums::ADD };
     hours.add(&mut tx, &sums, sums::bind).await?;
-    let all = Sums { table: "usage_totals", columns: totals::COLUMNS, tail: totals::ADD };
+    let all = SumsTable { table: "usage_totals", columns: totals::COLUMNS, tail: totals::ADD };
     all.add(&mut tx, &totals::of(&sums), totals::bind).await?;
     let (columns, tail) = (totals::USER_COLUMNS, totals::ADD_USER);
-    let users = Sums { table: "hourly_users", columns, tail };
+    let users = SumsTable { table: "hourly_users", columns, tail };
     users.add(&mut tx, &totals::of_users(&sums), totals::bind_user).await?;
     for (sql, values) in
         days::take_out::<PgArguments>(records.iter().map(|record| record.counts_at()))
@@ -197,13 +197,13 @@ impl Collect for Arrays {
 const TEXTS: [&str; 2] = ["model", "endpoint"];
 
 /// A table of sums, and what its statement does with rows that exist.
-struct Sums {
+struct SumsTable {
     table: &'static str,
     columns: &'static [&'static str],
     tail: &'static str,
 }
 
-impl Sums {
+impl SumsTable {
     /// Adds rows, in their order.
     async fn add<T>(
         &self,

@@ -48,7 +48,7 @@ pub(in crate::store) enum Cut {
 
 /// What a query groups or filters by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(in crate::store) struct Asked {
+pub(in crate::store) struct DayQuery {
     /// User or key.
     pub(in crate::store) holder: bool,
     pub(in crate::store) provider: bool,
@@ -69,8 +69,8 @@ impl Cut {
     ];
 
     /// The coarsest grouping with everything that is asked for; `None`: none has it.
-    pub(in crate::store) fn of(asked: Asked) -> Option<Self> {
-        let Asked { holder, provider, model, endpoint } = asked;
+    pub(in crate::store) fn of(asked: DayQuery) -> Option<Self> {
+        let DayQuery { holder, provider, model, endpoint } = asked;
         Some(match (holder, provider, model, endpoint) {
             (false, false, false, false) => Self::Whole,
             (true, false, false, false) => Self::Holder,

@@ -18,8 +18,8 @@ use crate::policy::select::REASONS;
 /// The record's chain as text.
 pub(in crate::store) fn text(record: &Record) -> String {
     let own = Own { id: record.provider_id, name: record.provider_name.as_deref() };
-    let steps: Vec<Step<'_>> =
-        record.decisions.iter().map(|decision| Step { decision, own: &own }).collect();
+    let steps: Vec<StepRow<'_>> =
+        record.decisions.iter().map(|decision| StepRow { decision, own: &own }).collect();
     serde_json::to_string(&steps).unwrap_or_default()
 }
 
@@ -32,9 +32,9 @@ pub(in crate::store) fn parse(
     id: Option<ProviderId>,
     name: Option<&Arc<str>>,
 ) -> Result<Vec<Decision>, serde_json::Error> {
-    let rows: Vec<Row> = serde_json::from_str(text)?;
+    let rows: Vec<DecisionRow> = serde_json::from_str(text)?;
     let own = || (id, name.map_or_else(|| Arc::from(""), Arc::clone));
-    let read = |Row(step, at_ms, detail, took_ms, status, provider, usage)| {
+    let read = |DecisionRow(step, at_ms, detail, took_ms, status, provider, usage)| {
         let (provider_id, provider_name) = provider.unwrap_or_else(own);
         let detail = detail.map(Detail::text);
         Decision { provider_id, provider_name, step, detail, status, at_ms, took_ms, usage }
@@ -48,12 +48,12 @@ struct Own<'r> {
     name: Option<&'r str>,
 }
 
-struct Step<'r> {
+struct StepRow<'r> {
     decision: &'r Decision,
     own: &'r Own<'r>,
 }
 
-impl Serialize for Step<'_> {
+impl Serialize for StepRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Decision { provider_id, provider_name, step, detail, status, at_ms, took_ms, usage } =
             self.decision;
@@ -79,7 +79,7 @@ impl Serialize for Step<'_> {
 }
 
 #[derive(Deserialize)]
-struct Row(
+struct DecisionRow(
     DecisionStep,
     u64,
     #[serde(default)] Option<Detail>,
@@ -164,8 +164,8 @@ mod tests {
         let name = Arc::from("first");
         let read = |text: &str| parse(text, Some(ProviderId(1)), Some(&name)).unwrap();
         let own = Own { id: Some(ProviderId(1)), name: Some("first") };
-        let steps: Vec<Step<'_>> =
-            decisions.iter().map(|decision| Step { decision, own: &own }).collect();
+        let steps: Vec<StepRow<'_>> =
+            decisions.iter().map(|decision| StepRow { decision, own: &own }).collect();
         let text = serde_json::to_string(&steps).unwrap();
         assert_eq!(read(&text), decisions, "{text}");
         let begin = r#"[["chosen_for_session",0,8],["attempt_failed",0,"529 overloaded",31,529,[2,"other"],{"#;

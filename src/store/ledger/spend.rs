@@ -65,7 +65,8 @@ pub struct SpendSeen {
     pub ended: Vec<RequestId>,
     /// Opening balances of all time, not summed. Neither `rows` nor `totals` contain them.
     pub opening: Vec<SpendRow>,
-    /// The number of the last [`LateCosts`](super::late::LateCosts) in the sums; 0 if there is none.
+    /// The number of the last [`LateCosts`](super::late::LateCosts) in the sums; 0 if there is
+    /// none.
     #[serde(default)]
     pub late: i64,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use sqlx::{AnyConnection, AssertSqlSafe};
 
-use super::month::{Month, Part};
+use super::month::{Month, PartitionContent};
 use super::{LOG, PARTITIONED, Partitioned, run};
 use crate::domain::clock::{Clock, SystemClock, Timestamp};
 use crate::store::engine::column::Fields;
@@ -50,7 +50,7 @@ impl Store {
         }
         table.make(&mut tx, month).await?;
         tx.commit().await?;
-        Ok(Some(Part::Of(month).name(table.table)))
+        Ok(Some(PartitionContent::Of(month).name(table.table)))
     }
 }
 
@@ -60,7 +60,7 @@ impl Partitioned {
         connection: &mut AnyConnection,
         month: Month,
     ) -> Result<bool, StoreError> {
-        Ok(!self.parts(connection).await?.contains(&Part::Of(month)))
+        Ok(!self.parts(connection).await?.contains(&PartitionContent::Of(month)))
     }
 
     /// Within a transaction. A partition that is attached, in place of one that is created as such,
@@ -71,7 +71,8 @@ impl Partitioned {
         month: Month,
     ) -> Result<(), StoreError> {
         let Self { table, key, .. } = self;
-        let (name, other) = (Part::Of(month).name(table), Part::Other.name(table));
+        let (name, other) =
+            (PartitionContent::Of(month).name(table), PartitionContent::Other.name(table));
         let (from, until) = (self.bound(month), self.bound(month.next()));
         run(connection, format!("CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS)")).await?;
         if *table == LOG.table {

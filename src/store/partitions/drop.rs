@@ -2,7 +2,7 @@
 
 use sqlx::{AnyConnection, AssertSqlSafe};
 
-use super::month::Part;
+use super::month::PartitionContent;
 use super::{LOG, run};
 use crate::domain::clock::Timestamp;
 use crate::store::engine::column::Fields;
@@ -17,8 +17,8 @@ impl Store {
     /// estimate for large ones).
     ///
     /// # Errors
-    /// [`StoreError::Busy`] when a reader keeps the log and nothing was dropped; what was dropped before
-    /// stays dropped.
+    /// [`StoreError::Busy`] when a reader keeps the log and nothing was dropped; what was dropped
+    /// before stays dropped.
     pub(in crate::store) async fn drop_expired(
         &self,
         cutoff: Timestamp,
@@ -27,7 +27,7 @@ impl Store {
             return Ok(0);
         }
         let parts = LOG.parts(&mut *self.reader().await?).await?;
-        let expired = |part: &Part| part.end().is_some_and(|end| end <= cutoff);
+        let expired = |part: &PartitionContent| part.end().is_some_and(|end| end <= cutoff);
         let mut removed = 0;
         for part in parts.into_iter().filter(expired) {
             removed += match self.drop_part(part).await {
@@ -39,7 +39,7 @@ impl Store {
         Ok(removed)
     }
 
-    async fn drop_part(&self, part: Part) -> Result<u64, StoreError> {
+    async fn drop_part(&self, part: PartitionContent) -> Result<u64, StoreError> {
         let mut tx = self.alter().await?;
         // Another node may have dropped it.
         if !LOG.parts(&mut tx).await?.contains(&part) {

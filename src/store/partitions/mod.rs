@@ -25,26 +25,28 @@ use super::engine::error::StoreError;
 use super::engine::schema::{LOCK, UNBOUNDED};
 use super::{Backend, Store};
 use crate::domain::clock::Timestamp;
-use month::{Month, Part};
+use month::{Month, PartitionContent};
 
 /// A partitioned table.
 struct Partitioned {
     table: &'static str,
     /// The column that decides on the partition.
     key: &'static str,
-    kind: Key,
+    kind: PartitionKey,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Key {
+enum PartitionKey {
     /// Milliseconds since the epoch.
     Time,
     /// A request id, which begins with such a time in six bytes.
     Id,
 }
 
-const LOG: Partitioned = Partitioned { table: "request_log", key: "started_at", kind: Key::Time };
-const LEDGER: Partitioned = Partitioned { table: "ledger", key: "request_id", kind: Key::Id };
+const LOG: Partitioned =
+    Partitioned { table: "request_log", key: "started_at", kind: PartitionKey::Time };
+const LEDGER: Partitioned =
+    Partitioned { table: "ledger", key: "request_id", kind: PartitionKey::Id };
 const PARTITIONED: [&Partitioned; 2] = [&LOG, &LEDGER];
 
 /// A statement that waits longer is given up and tried again later.
@@ -55,13 +57,16 @@ impl Partitioned {
     fn bound(&self, month: Month) -> String {
         let start = month.start().0;
         match self.kind {
-            Key::Time => start.to_string(),
-            Key::Id => format!("CAST('\\x{:012x}' AS BYTEA)", start.max(0)),
+            PartitionKey::Time => start.to_string(),
+            PartitionKey::Id => format!("CAST('\\x{:012x}' AS BYTEA)", start.max(0)),
         }
     }
 
     /// The present partitions, in order; those that an operator made by hand are left out.
-    async fn parts(&self, connection: &mut AnyConnection) -> Result<Vec<Part>, StoreError> {
+    async fn parts(
+        &self,
+        connection: &mut AnyConnection,
+    ) -> Result<Vec<PartitionContent>, StoreError> {
         let sql = format!(
             "SELECT CAST(relname AS TEXT) AS name FROM pg_inherits JOIN pg_class ON oid = inhrelid \
              WHERE inhparent = CAST('{}' AS REGCLASS)",
@@ -71,7 +76,7 @@ impl Partitioned {
         let mut parts = Vec::with_capacity(rows.len());
         for row in &rows {
             let name = Fields { row, table: "pg_class" }.text("name")?;
-            parts.extend(Part::parse(self.table, &name));
+            parts.extend(PartitionContent::parse(self.table, &name));
         }
         parts.sort_unstable();
         Ok(parts)

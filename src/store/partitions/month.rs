@@ -45,14 +45,14 @@ impl Month {
 
 /// What a partition holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Part {
+pub(super) enum PartitionContent {
     /// The rows of one month.
     Of(Month),
     /// Rows of months that have no partition.
     Other,
 }
 
-impl Part {
+impl PartitionContent {
     /// The partition's name: `ledger_2026_11`, `ledger_other`.
     pub(super) fn name(self, table: &str) -> String {
         match self {
@@ -61,7 +61,7 @@ impl Part {
         }
     }
 
-    /// Reads what [`Part::name`] writes; `None`: no partition of this program's.
+    /// Reads what [`PartitionContent::name`] writes; `None`: no partition of this program's.
     pub(super) fn parse(table: &str, name: &str) -> Option<Self> {
         let rest = name.strip_prefix(table)?.strip_prefix('_')?;
         if rest == "other" {
@@ -101,11 +101,11 @@ mod tests {
     #[test]
     fn names_of_partitions_are_read_as_they_are_written() {
         let month = Month::of(Timestamp(1_795_651_199_999));
-        for part in [Part::Of(month), Part::Other] {
-            assert_eq!(Part::parse("ledger", &part.name("ledger")), Some(part));
+        for part in [PartitionContent::Of(month), PartitionContent::Other] {
+            assert_eq!(PartitionContent::parse("ledger", &part.name("ledger")), Some(part));
         }
         for name in ["ledger", "ledger_2026_13", "ledger_by_hand", "request_log_2026_11"] {
-            assert_eq!(Part::parse("ledger", name), None, "{name}");
+            assert_eq!(PartitionContent::parse("ledger", name), None, "{name}");
         }
     }
 }

@@ -31,7 +31,7 @@ pub enum PeerSource {
 /// A table that is read completely.
 #[derive(Debug, Clone, Copy)]
 pub struct PeerTable {
-    /// The table's name, as the database spells it.
+    /// The table's name, as the database backoffs it.
     pub name: &'static str,
     /// Columns that every supported version has.
     pub required: &'static [&'static str],
@@ -44,7 +44,7 @@ pub struct PeerTable {
 /// A table with a row per request, of which only sums are read.
 #[derive(Debug, Clone, Copy)]
 pub struct PeerSpendTable {
-    /// The table's name, as the database spells it.
+    /// The table's name, as the database backoffs it.
     pub name: &'static str,
     /// The columns to group by. A column that the peer lacks counts as null.
     pub holders: &'static [&'static str],

@@ -92,7 +92,7 @@ const HOURS: &str = by_model!("SUM(requests)", "hourly_sums", "hour");
 pub(super) const ROWS: &str = by_model!("COUNT(*)", "ledger", "started_at");
 
 /// A statement and the time range that it covers.
-struct Part {
+struct TimedStatement {
     sql: &'static str,
     from: Timestamp,
     until: Timestamp,
@@ -137,7 +137,7 @@ impl Store {
 }
 
 /// Whole hours, and the rest at both ends.
-fn parts(from: Timestamp, until: Timestamp) -> impl Iterator<Item = Part> {
+fn parts(from: Timestamp, until: Timestamp) -> impl Iterator<Item = TimedStatement> {
     let first_whole = Timestamp(hour_of(from.0.saturating_add(HOUR_MS - 1)));
     let end_whole = Timestamp(hour_of(until.0));
     let parts = match first_whole < end_whole {
@@ -148,11 +148,10 @@ fn parts(from: Timestamp, until: Timestamp) -> impl Iterator<Item = Part> {
         ],
         false => vec![(ROWS, from, until)],
     };
-    parts.into_iter().filter(|(_, from, until)| from < until).map(|(sql, from, until)| Part {
-        sql,
-        from,
-        until,
-    })
+    parts
+        .into_iter()
+        .filter(|(_, from, until)| from < until)
+        .map(|(sql, from, until)| TimedStatement { sql, from, until })
 }
 
 async fn keys_of(
@@ -177,7 +176,7 @@ async fn keys_of(
 async fn add_part(
     connection: &mut AnyConnection,
     user: UserId,
-    part: &Part,
+    part: &TimedStatement,
     found: &mut Found,
 ) -> Result<(), StoreError> {
     let mut values = Values::default();

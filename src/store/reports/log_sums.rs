@@ -12,12 +12,12 @@ use sqlx::{AnyConnection, AssertSqlSafe};
 
 use super::log_filter::LogFilter;
 use super::log_query::{Conditions, Span};
-use super::pieces::{Piece, Source, pieces};
+use super::pieces::{PieceSource, RangePiece, pieces};
 use crate::domain::clock::Timestamp;
 use crate::domain::money::NanoUsd;
 use crate::store::engine::column::Fields;
 use crate::store::engine::error::StoreError;
-use crate::store::ledger::days::{self, Asked, Cut};
+use crate::store::ledger::days::{self, Cut, DayQuery};
 use crate::store::ledger::sums::{HOUR_MS, hour_of};
 
 /// Maximum rows that are counted and summed if only the log itself can answer.
@@ -69,8 +69,8 @@ impl LogFilter {
         self.endpoint.is_none() && self.start.is_none() && self.end.is_none()
     }
 
-    fn asked(&self) -> Asked {
-        Asked {
+    fn asked(&self) -> DayQuery {
+        DayQuery {
             holder: self.scope.is_some() || self.user_id.is_some() || self.key_id.is_some(),
             provider: self.provider_id.is_some(),
             model: self.model.is_some(),
@@ -130,8 +130,8 @@ pub(super) const ENDS: &str = "SELECT (SELECT MIN(started_at) \
                     ORDER BY started_at LIMIT 1) AS first";
 
 /// The length of the time that is read from hours.
-fn hours_in(pieces: &[Piece]) -> i64 {
-    let hours = pieces.iter().filter(|piece| piece.source == Source::Hours);
+fn hours_in(pieces: &[RangePiece]) -> i64 {
+    let hours = pieces.iter().filter(|piece| piece.source == PieceSource::Hours);
     hours.map(|piece| piece.until.saturating_sub(piece.from)).fold(0, i64::saturating_add)
 }
 
@@ -188,17 +188,17 @@ async fn sum_piece(
     connection: &mut AnyConnection,
     filter: &LogFilter,
     cut: Option<Cut>,
-    piece: &Piece,
+    piece: &RangePiece,
 ) -> Result<LogSummary, StoreError> {
     let span = Span { from: Some(Timestamp(piece.from)), until: Some(Timestamp(piece.until)) };
     match (piece.source, cut) {
-        (Source::Days, Some(cut)) => {
+        (PieceSource::Days, Some(cut)) => {
             let conditions = Conditions::on_days(filter, span, cut);
             let sums = sum_of(connection, "daily_sums", REFUSED_IN_DAYS, conditions).await?;
             Ok(LogSummary { limit_refusals: refused_in(connection, filter, *piece).await?, ..sums })
         }
-        (Source::Rows, _) => sum_rows(connection, filter, span).await,
-        (Source::Hours | Source::Days, _) => {
+        (PieceSource::Rows, _) => sum_rows(connection, filter, span).await,
+        (PieceSource::Hours | PieceSource::Days, _) => {
             sum_of(connection, "hourly_sums", REFUSED_IN_HOURS, Conditions::on_sums(filter, span))
                 .await
         }
@@ -231,7 +231,7 @@ async fn sum_rows(
 async fn refused_in(
     connection: &mut AnyConnection,
     filter: &LogFilter,
-    piece: Piece,
+    piece: RangePiece,
 ) -> Result<u64, StoreError> {
     if filter.provider_id.is_some() {
         return Ok(0);

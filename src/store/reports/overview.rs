@@ -144,14 +144,14 @@ const ONE_USER: &str =
 
 /// A time range, and whose requests.
 #[derive(Clone, Copy)]
-struct Stretch {
+struct OverviewRange {
     scope: Option<UserId>,
     from: Timestamp,
     /// A whole hour.
     until: Timestamp,
 }
 
-impl Stretch {
+impl OverviewRange {
     fn rows(self) -> &'static str {
         if self.scope.is_some() { ONE_USER } else { EVERYONE }
     }
@@ -188,7 +188,7 @@ async fn overview(
     ask: &OverviewAsk<'_>,
 ) -> Result<OverviewFound, StoreError> {
     let end = Timestamp(hour_of(ask.now.0).saturating_add(HOUR_MS));
-    let today = Stretch { scope: ask.scope, from: ask.today, until: end };
+    let today = OverviewRange { scope: ask.scope, from: ask.today, until: end };
     let found = OverviewFound {
         today: figures(&mut tx, today).await?,
         yesterday: yesterday(&mut tx, ask).await?,
@@ -202,7 +202,10 @@ async fn overview(
     Ok(found)
 }
 
-async fn figures(connection: &mut AnyConnection, stretch: Stretch) -> Result<Figures, StoreError> {
+async fn figures(
+    connection: &mut AnyConnection,
+    stretch: OverviewRange,
+) -> Result<Figures, StoreError> {
     if stretch.until <= stretch.from {
         return Ok(Figures::default());
     }
@@ -247,7 +250,10 @@ const LIMITED: &str = limited!("", "");
 const LIMITED_OF_USER: &str =
     limited!(" AND user_id = $4", " AND key_id IN (SELECT id FROM api_keys WHERE user_id = $4)");
 
-async fn limited(connection: &mut AnyConnection, stretch: Stretch) -> Result<u64, StoreError> {
+async fn limited(
+    connection: &mut AnyConnection,
+    stretch: OverviewRange,
+) -> Result<u64, StoreError> {
     let sql = if stretch.scope.is_some() { LIMITED_OF_USER } else { LIMITED };
     let row =
         sqlx::query_with(sql, stretch.values().into_arguments()).fetch_one(connection).await?;
@@ -262,8 +268,8 @@ async fn yesterday(
     let until = ask.yesterday.plus_ms(ask.now.since(ask.today)).min(ask.today);
     let cut = Timestamp(hour_of(until.0)).max(ask.yesterday);
     let whole =
-        Stretch { scope: ask.scope, from: ask.yesterday, until: Timestamp(hour_of(until.0)) };
-    let begun = Stretch {
+        OverviewRange { scope: ask.scope, from: ask.yesterday, until: Timestamp(hour_of(until.0)) };
+    let begun = OverviewRange {
         scope: ask.scope,
         from: cut,
         until: Timestamp(hour_of(until.0).saturating_add(HOUR_MS)),
@@ -298,31 +304,34 @@ async fn last_minute(
 
 /// How one kind of entry is found: its grouping, and the source of its name.
 #[derive(Clone, Copy)]
-struct By {
+struct EntryBy {
     columns: &'static str,
     group: &'static str,
-    rows: fn(Stretch) -> &'static str,
+    rows: fn(OverviewRange) -> &'static str,
 }
 
-const BY_USER: By = By {
+const BY_USER: EntryBy = EntryBy {
     columns: "user_id AS id, (SELECT name FROM users WHERE users.id = counted.user_id) AS name",
     group: "user_id",
-    rows: Stretch::rows_by_user,
+    rows: OverviewRange::rows_by_user,
 };
-const BY_PROVIDER: By = By {
+const BY_PROVIDER: EntryBy = EntryBy {
     columns: "provider_id AS id, (SELECT name FROM providers \
               WHERE providers.id = counted.provider_id) AS name",
     group: "provider_id",
-    rows: Stretch::rows,
+    rows: OverviewRange::rows,
 };
-const BY_MODEL: By =
-    By { columns: "CAST(0 AS BIGINT) AS id, model AS name", group: "model", rows: Stretch::rows };
+const BY_MODEL: EntryBy = EntryBy {
+    columns: "CAST(0 AS BIGINT) AS id, model AS name",
+    group: "model",
+    rows: OverviewRange::rows,
+};
 
 async fn top(
     connection: &mut AnyConnection,
-    stretch: Stretch,
+    stretch: OverviewRange,
     number: u32,
-    by: By,
+    by: EntryBy,
 ) -> Result<Vec<TopEntry>, StoreError> {
     let mut values = stretch.values();
     values.int(i64::from(number));

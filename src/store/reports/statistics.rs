@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use sqlx::{Any, AnyConnection, AssertSqlSafe, Transaction};
 
-use super::pieces::{Piece, Source, pieces};
+use super::pieces::{PieceSource, RangePiece, pieces};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::UserId;
 use crate::domain::money::NanoUsd;
@@ -17,7 +17,7 @@ use crate::store::Store;
 use crate::store::engine::column::{Fields, Values};
 use crate::store::engine::error::StoreError;
 use crate::store::ledger::days;
-use crate::store::ledger::days::{Asked, Cut, SummedDay};
+use crate::store::ledger::days::{Cut, DayQuery, SummedDay};
 use crate::store::replica::report;
 
 /// What each line represents.
@@ -126,7 +126,7 @@ async fn series(
 pub(in crate::store) struct Arm {
     /// Of the stretch.
     place: usize,
-    piece: Piece,
+    piece: RangePiece,
 }
 
 /// For each interval its summed days, the whole hours of the rest, and the remainder.
@@ -144,7 +144,7 @@ const ARMS: usize = 64;
 impl SeriesAsk {
     /// The grouping of summed days that can answer; `None`: none can.
     fn cut(&self) -> Option<Cut> {
-        Cut::of(Asked {
+        Cut::of(DayQuery {
             holder: self.scope.is_some() || matches!(self.by, GroupBy::User | GroupBy::Key),
             provider: self.by == GroupBy::Provider,
             model: self.by == GroupBy::Model,
@@ -166,7 +166,7 @@ impl SeriesAsk {
         let (column, selected) = (self.by.column().0, self.by.selected());
         let sums = "CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(cost) AS BIGINT) AS cost";
         match (piece.source, self.cut()) {
-            (Source::Days, Some(cut)) => {
+            (PieceSource::Days, Some(cut)) => {
                 let cut = cut.number();
                 format!(
                     "SELECT CAST({place} AS BIGINT) AS place, {selected}, {sums} FROM daily_sums \
@@ -174,7 +174,7 @@ impl SeriesAsk {
                      GROUP BY {column}"
                 )
             }
-            (Source::Rows, _) => {
+            (PieceSource::Rows, _) => {
                 let of_user = user.map_or(String::new(), |n| {
                     format!(" AND key_id IN (SELECT id FROM api_keys WHERE user_id = ${n})")
                 });
@@ -186,7 +186,7 @@ impl SeriesAsk {
                      AND started_at < ${until}{of_user}) AS counted GROUP BY 1, {column}"
                 )
             }
-            (Source::Hours | Source::Days, _) => {
+            (PieceSource::Hours | PieceSource::Days, _) => {
                 let table = if self.by == GroupBy::User && user.is_none() {
                     "hourly_users"
                 } else {
@@ -219,7 +219,8 @@ fn place_of(run: &[Arm], values: &mut Values) -> String {
 /// many partitions: to read it once is cheaper than to plan a query for each minute of an hour.
 pub(in crate::store) fn runs(arms: &[Arm]) -> impl Iterator<Item = &[Arm]> {
     arms.chunk_by(|left, right| {
-        let rows = left.piece.source == Source::Rows && right.piece.source == Source::Rows;
+        let rows =
+            left.piece.source == PieceSource::Rows && right.piece.source == PieceSource::Rows;
         rows && left.piece.until == right.piece.from
     })
 }

@@ -30,7 +30,7 @@ pub struct SeenClient {
 }
 
 impl SeenClient {
-    /// Stands for the admin token, which is no user.
+    /// Stands for the admin token, which is not a user.
     pub const TOKEN: UserId = UserId(0);
 }
 

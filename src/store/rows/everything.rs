@@ -80,7 +80,7 @@ impl Store {
 
 /// [`Everything`], and what no request needs.
 #[derive(Debug, Clone)]
-pub struct Whole {
+pub struct WholeDatabase {
     /// What requests need.
     pub everything: Everything,
     /// The settings of notifications, with the sealed key that signs them.
@@ -98,7 +98,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::load_all`].
-    pub async fn load_whole(&self) -> Result<Whole, StoreError> {
+    pub async fn load_whole(&self) -> Result<WholeDatabase, StoreError> {
         let mut tx = self.read().await?;
         let whole = read_whole(&mut tx).await?;
         tx.commit().await?;
@@ -111,13 +111,13 @@ impl Tx {
     ///
     /// # Errors
     /// As [`Store::load_all`].
-    pub async fn whole(&mut self) -> Result<Whole, StoreError> {
+    pub async fn whole(&mut self) -> Result<WholeDatabase, StoreError> {
         read_whole(&mut self.inner).await
     }
 }
 
-async fn read_whole(connection: &mut AnyConnection) -> Result<Whole, StoreError> {
-    Ok(Whole {
+async fn read_whole(connection: &mut AnyConnection) -> Result<WholeDatabase, StoreError> {
+    Ok(WholeDatabase {
         everything: read(connection, &FastMap::default()).await?,
         notifications: notifications::settings(connection).await?,
         invoice_sources: invoice_sources::all(connection).await?,

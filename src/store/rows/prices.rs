@@ -150,7 +150,7 @@ pub(super) mod stored {
     use crate::policy::price::stored_rates;
 
     #[derive(Serialize, Deserialize)]
-    struct Row {
+    struct PriceRow {
         model: String,
         source: PriceSource,
         data: serde_json::Value,
@@ -161,7 +161,7 @@ pub(super) mod stored {
         prices: &[Arc<Price>],
         to: S,
     ) -> Result<S::Ok, S::Error> {
-        to.collect_seq(prices.iter().map(|price| Row {
+        to.collect_seq(prices.iter().map(|price| PriceRow {
             model: price.model.clone(),
             source: price.source,
             data: price.data.parse(),
@@ -172,8 +172,8 @@ pub(super) mod stored {
     pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
     ) -> Result<Vec<Arc<Price>>, D::Error> {
-        let rows = Vec::<Row>::deserialize(from)?;
-        let read = |Row { model, source, data, updated_at }: Row| {
+        let rows = Vec::<PriceRow>::deserialize(from)?;
+        let read = |PriceRow { model, source, data, updated_at }: PriceRow| {
             Arc::new(Price::new(model, source, &data, stored_rates(&data), updated_at))
         };
         Ok(rows.into_iter().map(read).collect())

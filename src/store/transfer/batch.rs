@@ -9,7 +9,7 @@ use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Arguments, Decode, Row, Sqlite, Type};
 
 use super::error::TransferError;
-use super::tables::{Column, Kind, Table};
+use super::tables::{Column, ColumnKind, Table};
 
 /// The start of a binary copy: signature, flags, length of the extension.
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
@@ -20,13 +20,13 @@ const MAX_BYTES: usize = 4 << 20;
 const MAX_ROWS: u64 = 10_000;
 
 /// Rows of one table that are written in one transaction.
-pub(super) struct Batch {
+pub(super) struct RowBatch {
     bytes: Vec<u8>,
     rows: u64,
     last: Option<SqliteRow>,
 }
 
-impl Batch {
+impl RowBatch {
     pub(super) fn new() -> Self {
         Self { bytes: HEADER.to_vec(), rows: 0, last: None }
     }
@@ -64,7 +64,7 @@ impl Batch {
     ) -> Result<(), TransferError> {
         let wrong = |why: &str| wrong(table, column, why);
         match column.kind {
-            Kind::Int => match get::<i64>(table, column, at, row)? {
+            ColumnKind::Int => match get::<i64>(table, column, at, row)? {
                 None => self.bytes.extend(NULL),
                 Some(value) if column.is_small => {
                     let value =
@@ -73,7 +73,7 @@ impl Batch {
                 }
                 Some(value) => self.field(&value.to_be_bytes()),
             },
-            Kind::Text => match get::<&str>(table, column, at, row)? {
+            ColumnKind::Text => match get::<&str>(table, column, at, row)? {
                 None => self.bytes.extend(NULL),
                 Some(text) if memchr::memchr(0, text.as_bytes()).is_some() => {
                     return Err(wrong(
@@ -82,7 +82,7 @@ impl Batch {
                 }
                 Some(text) => self.field(text.as_bytes()),
             },
-            Kind::Bytes => match get::<&[u8]>(table, column, at, row)? {
+            ColumnKind::Bytes => match get::<&[u8]>(table, column, at, row)? {
                 None => self.bytes.extend(NULL),
                 Some(bytes) => self.field(bytes),
             },
@@ -120,9 +120,9 @@ fn place(table: &Table, row: &SqliteRow) -> Result<String, TransferError> {
     let mut key = Vec::with_capacity(table.key.len());
     for (&at, column) in table.key.iter().zip(table.key_columns()) {
         let value = match column.kind {
-            Kind::Int => get::<i64>(table, column, at, row)?.map(Value::from),
-            Kind::Text => get::<&str>(table, column, at, row)?.map(Value::from),
-            Kind::Bytes => {
+            ColumnKind::Int => get::<i64>(table, column, at, row)?.map(Value::from),
+            ColumnKind::Text => get::<&str>(table, column, at, row)?.map(Value::from),
+            ColumnKind::Bytes => {
                 get::<&[u8]>(table, column, at, row)?.map(|bytes| hex::encode(bytes).into())
             }
         };
@@ -146,11 +146,11 @@ pub(super) fn arguments(table: &Table, place: &str) -> Result<SqliteArguments, T
     let mut arguments = SqliteArguments::default();
     for (value, column) in key.iter().zip(table.key_columns()) {
         let added = match column.kind {
-            Kind::Int => Arguments::add(&mut arguments, value.as_i64().ok_or_else(unread)?),
-            Kind::Text => {
+            ColumnKind::Int => Arguments::add(&mut arguments, value.as_i64().ok_or_else(unread)?),
+            ColumnKind::Text => {
                 Arguments::add(&mut arguments, value.as_str().ok_or_else(unread)?.to_owned())
             }
-            Kind::Bytes => Arguments::add(
+            ColumnKind::Bytes => Arguments::add(
                 &mut arguments,
                 value.as_str().and_then(|text| hex::decode(text).ok()).ok_or_else(unread)?,
             ),

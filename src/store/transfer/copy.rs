@@ -3,12 +3,12 @@
 use futures_util::TryStreamExt;
 use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
 
-use super::batch::{self, Batch};
+use super::batch::{self, RowBatch};
 use super::error::TransferError;
-use super::source::Source;
+use super::source::TransferSource;
 use super::state::{self, ADVANCE, Reached};
 use super::tables::Table;
-use super::target::Target;
+use super::target::TransferTarget;
 use crate::store::Backend;
 
 /// What is committed so far.
@@ -20,14 +20,14 @@ pub struct Progress {
     pub copied: i64,
 }
 
-impl Target {
+impl TransferTarget {
     /// Copies what the target does not have yet. `tell` is called after each batch.
     ///
     /// # Errors
     /// The first failure. Committed rows stay, and the next call continues after them.
     pub async fn copy(
         &mut self,
-        source: &Source,
+        source: &TransferSource,
         tell: &mut dyn FnMut(Progress),
     ) -> Result<(), TransferError> {
         self.fit(source).await?;
@@ -35,7 +35,7 @@ impl Target {
         let tables = std::mem::take(&mut self.tables);
         let Some(first) = tables.iter().position(|table| table.name == at.table) else {
             return Err(TransferError::Shape(format!(
-                "the move had reached {}, which is no table",
+                "the move had reached {}, which is not a table",
                 at.table
             )));
         };
@@ -70,7 +70,7 @@ impl Target {
         let sql = format!("SELECT {columns} FROM {} {behind} ORDER BY {key}", table.name);
         let mut rows = sqlx::query_with(AssertSqlSafe(sql), arguments).fetch(reader);
         let mut copied = from.copied;
-        let mut batch = Batch::new();
+        let mut batch = RowBatch::new();
         loop {
             let row = rows.try_next().await?;
             let is_last = row.is_none();
@@ -81,7 +81,7 @@ impl Target {
                 copied += i64::try_from(batch.rows()).unwrap_or(i64::MAX);
                 let now =
                     Reached { table: table.name.to_owned(), copied, place: batch.place(table)? };
-                self.write(table, std::mem::replace(&mut batch, Batch::new()), at, &now).await?;
+                self.write(table, std::mem::replace(&mut batch, RowBatch::new()), at, &now).await?;
                 *at = now;
                 tell(Progress { table: table.name, copied });
             }
@@ -95,7 +95,7 @@ impl Target {
     async fn write(
         &mut self,
         table: &Table,
-        batch: Batch,
+        batch: RowBatch,
         was: &Reached,
         now: &Reached,
     ) -> Result<(), TransferError> {

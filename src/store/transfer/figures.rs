@@ -11,12 +11,12 @@ use sha2::{Digest, Sha256};
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Row};
 
-use super::tables::{Kind, Table};
+use super::tables::{ColumnKind, Table};
 use crate::store::engine::error::StoreError;
 
 /// The figures of one database.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Figures {
+pub struct DatabaseFigures {
     tables: Vec<TableFigures>,
     users: Vec<UserFigures>,
 }
@@ -67,7 +67,7 @@ const USER_SUMS: [&str; 7] = [
     "reasoning_tokens",
 ];
 
-impl Figures {
+impl DatabaseFigures {
     pub(super) async fn of(
         connection: &mut AnyConnection,
         tables: &[Table],
@@ -186,11 +186,13 @@ fn table_sql(table: &Table) -> String {
     for column in &table.columns {
         let name = format!("\"{}\"", column.name);
         let (high, low) = match column.kind {
-            Kind::Int => {
+            ColumnKind::Int => {
                 let int = format!("CAST({name} AS BIGINT)");
                 (format!("SUM({int} >> 32)"), format!("SUM({int} & 4294967295)"))
             }
-            Kind::Text | Kind::Bytes => ("NULL".to_owned(), format!("SUM(OCTET_LENGTH({name}))")),
+            ColumnKind::Text | ColumnKind::Bytes => {
+                ("NULL".to_owned(), format!("SUM(OCTET_LENGTH({name}))"))
+            }
         };
         // Writing to a String cannot fail.
         let _ = write!(sql, ", COUNT({name}), CAST({high} AS TEXT), CAST({low} AS TEXT)");
@@ -220,7 +222,7 @@ fn read_user(row: &AnyRow) -> Result<UserFigures, StoreError> {
 /// A sum as text; the sum of nothing is 0.
 fn sum(row: &AnyRow, at: usize) -> Result<i128, StoreError> {
     let text: Option<String> = row.try_get(at)?;
-    let unread = |_| StoreError::Corrupt { what: "a sum is no number".to_owned() };
+    let unread = |_| StoreError::Corrupt { what: "a sum is not a number".to_owned() };
     text.map_or(Ok(0), |text| text.parse().map_err(unread))
 }
 
@@ -228,9 +230,9 @@ fn sum(row: &AnyRow, at: usize) -> Result<i128, StoreError> {
 mod tests {
     use super::*;
 
-    fn figures(cost: i128, filled: i64) -> Figures {
+    fn figures(cost: i128, filled: i64) -> DatabaseFigures {
         let column = ColumnFigures { name: "cost".to_owned(), filled, total: cost };
-        Figures {
+        DatabaseFigures {
             tables: vec![TableFigures { name: "ledger", rows: 2, columns: vec![column] }],
             users: vec![UserFigures { user: 7, requests: 2, sums: vec![cost, 1, 2, 3, 4, 5, 6] }],
         }

@@ -19,6 +19,6 @@ mod target;
 
 pub use copy::Progress;
 pub use error::TransferError;
-pub use figures::{Difference, Figures};
-pub use source::Source;
-pub use target::{Filled, Standing, Target};
+pub use figures::{DatabaseFigures, Difference};
+pub use source::TransferSource;
+pub use target::{Filled, TargetStanding, TransferTarget};

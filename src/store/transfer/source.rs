@@ -3,7 +3,7 @@
 use sqlx::{Any, Row, Transaction};
 
 use super::error::TransferError;
-use super::figures::Figures;
+use super::figures::DatabaseFigures;
 use super::tables::{self, TABLES, Table};
 use crate::domain::clock::Timestamp;
 use crate::store::engine::column::Fields;
@@ -14,7 +14,7 @@ const MADE: &str = "SELECT CAST(installed_on AS TEXT) || ' ' || CAST(execution_t
     FROM _sqlx_migrations ORDER BY version LIMIT 1";
 
 /// An embedded database that is to be copied.
-pub struct Source {
+pub struct TransferSource {
     pub(super) store: Store,
     pub(super) tables: Vec<Table>,
     /// When its schema was created: distinguishes it from other databases.
@@ -25,7 +25,7 @@ pub struct Source {
     _lock: Option<Transaction<'static, Any>>,
 }
 
-impl Source {
+impl TransferSource {
     /// Takes the database's write lock, until this is dropped.
     ///
     /// # Errors
@@ -60,8 +60,8 @@ impl Source {
     ///
     /// # Errors
     /// [`StoreError`] of the read.
-    pub async fn figures(&self) -> Result<Figures, TransferError> {
-        Ok(Figures::of(&mut *self.store.reader().await?, &self.tables).await?)
+    pub async fn figures(&self) -> Result<DatabaseFigures, TransferError> {
+        Ok(DatabaseFigures::of(&mut *self.store.reader().await?, &self.tables).await?)
     }
 
     /// Every table with its number of rows.

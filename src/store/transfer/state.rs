@@ -22,7 +22,7 @@ pub(super) const ADVANCE: &str = "UPDATE move_state SET table_name = $1, copied 
 
 /// A move that has begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct State {
+pub(super) struct TransferState {
     /// Distinguishes the source from other databases.
     pub(super) source: String,
     /// The source's path, for messages.
@@ -40,10 +40,10 @@ pub(super) struct Reached {
     pub(super) place: Option<String>,
 }
 
-pub(super) async fn read(connection: &mut AnyConnection) -> Result<State, StoreError> {
+pub(super) async fn read(connection: &mut AnyConnection) -> Result<TransferState, StoreError> {
     let sql = "SELECT source, path, digest, table_name, copied, place FROM move_state WHERE id = 1";
     let row = sqlx::query(sql).fetch_one(connection).await?;
-    Ok(State {
+    Ok(TransferState {
         source: row.try_get(0)?,
         path: row.try_get(1)?,
         digest: row.try_get(2)?,
@@ -53,7 +53,7 @@ pub(super) async fn read(connection: &mut AnyConnection) -> Result<State, StoreE
 
 pub(super) async fn insert(
     connection: &mut AnyConnection,
-    state: &State,
+    state: &TransferState,
 ) -> Result<(), StoreError> {
     let mut values = Values::default();
     values.text(&state.source).text(&state.path).text(&state.digest).text(&state.at.table);

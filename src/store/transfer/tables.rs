@@ -43,7 +43,7 @@ pub(super) const TABLES: [&str; 26] = [
 
 /// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ColumnKind {
     Int,
     Text,
     Bytes,
@@ -57,7 +57,7 @@ const PART: &str = "ledger_archive";
 #[derive(Debug, Clone)]
 pub(super) struct Column {
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: ColumnKind,
     /// The target's integer has two bytes.
     pub(super) is_small: bool,
 }
@@ -130,9 +130,9 @@ pub(super) async fn of_source(connection: &mut AnyConnection) -> Result<Vec<Tabl
         let mut key = Vec::new();
         for (at, (column, declared, place)) in rows.into_iter().enumerate() {
             let kind = match declared.as_str() {
-                "INTEGER" | "BIGINT" => Kind::Int,
-                "TEXT" => Kind::Text,
-                "BLOB" => Kind::Bytes,
+                "INTEGER" | "BIGINT" => ColumnKind::Int,
+                "TEXT" => ColumnKind::Text,
+                "BLOB" => ColumnKind::Bytes,
                 other => {
                     return Err(TransferError::Shape(format!(
                         "{name}.{column} is of the type {other}"
@@ -174,9 +174,9 @@ pub(super) async fn fit_target(
             };
             column.is_small = kind == "smallint";
             let fits = match column.kind {
-                Kind::Int => kind == "bigint" || kind == "smallint",
-                Kind::Text => kind == "text",
-                Kind::Bytes => kind == "bytea",
+                ColumnKind::Int => kind == "bigint" || kind == "smallint",
+                ColumnKind::Text => kind == "text",
+                ColumnKind::Bytes => kind == "bytea",
             };
             if !fits {
                 return Err(TransferError::Shape(format!(

@@ -4,9 +4,9 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{AnyConnection, AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection, Row};
 
 use super::error::TransferError;
-use super::figures::Figures;
-use super::source::Source;
-use super::state::{self, Reached, State};
+use super::figures::DatabaseFigures;
+use super::source::TransferSource;
+use super::state::{self, Reached, TransferState};
 use super::tables::{self, TABLES, Table};
 use crate::domain::secret::Secret;
 use crate::store::engine::connect::{POSTGRES_SETTINGS, SLOW};
@@ -18,7 +18,7 @@ use crate::store::{Backend, Store};
 const CONNECTIONS: u32 = 2;
 
 /// The PostgreSQL database that is the target.
-pub struct Target {
+pub struct TransferTarget {
     pub(super) store: Store,
     /// The connection that writes rows.
     pub(super) connection: PgConnection,
@@ -28,7 +28,7 @@ pub struct Target {
 
 /// The content of a target.
 #[derive(Debug)]
-pub enum Standing {
+pub enum TargetStanding {
     /// No data; possibly tables.
     Empty,
     /// An unfinished move of this source. `changed`: the source has changed since.
@@ -54,7 +54,7 @@ pub struct Filled {
     pub rows: i64,
 }
 
-impl Target {
+impl TransferTarget {
     /// Connects. Changes nothing.
     ///
     /// # Errors
@@ -77,9 +77,9 @@ impl Target {
     /// When the schema is newer than this program or half migrated; [`StoreError`] of the read.
     pub async fn standing(
         &self,
-        source: &Source,
-        figures: Option<&Figures>,
-    ) -> Result<Standing, TransferError> {
+        source: &TransferSource,
+        figures: Option<&DatabaseFigures>,
+    ) -> Result<TargetStanding, TransferError> {
         let mut tx = self.store.read().await?;
         let standing = standing(&mut tx, source, figures).await?;
         tx.commit().await?;
@@ -92,19 +92,19 @@ impl Target {
     /// When it has data by now; [`StoreError`] of the write.
     pub async fn begin(
         &mut self,
-        source: &Source,
-        figures: &Figures,
+        source: &TransferSource,
+        figures: &DatabaseFigures,
         path: &str,
     ) -> Result<(), TransferError> {
         self.store.migrate().await?;
         self.store.make_months(&source.days().await?).await?;
         let mut tx = self.store.write().await?;
         tx.execute(LOCK).await?;
-        if !matches!(standing(&mut tx, source, Some(figures)).await?, Standing::Empty) {
+        if !matches!(standing(&mut tx, source, Some(figures)).await?, TargetStanding::Empty) {
             return Err(TransferError::Interfered);
         }
         tx.execute(state::CREATE).await?;
-        let begun = State {
+        let begun = TransferState {
             source: source.identity.clone(),
             path: path.to_owned(),
             digest: figures.digest(),
@@ -121,7 +121,7 @@ impl Target {
     ///
     /// # Errors
     /// [`StoreError`] of the write.
-    pub async fn start_over(&mut self, figures: &Figures) -> Result<(), TransferError> {
+    pub async fn start_over(&mut self, figures: &DatabaseFigures) -> Result<(), TransferError> {
         let mut tx = self.store.write().await?;
         tx.execute(LOCK).await?;
         let sql = format!(
@@ -140,16 +140,19 @@ impl Target {
     ///
     /// # Errors
     /// The tables differ; [`StoreError`] of the read.
-    pub async fn figures(&mut self, source: &Source) -> Result<Figures, TransferError> {
+    pub async fn figures(
+        &mut self,
+        source: &TransferSource,
+    ) -> Result<DatabaseFigures, TransferError> {
         self.fit(source).await?;
         let mut tx = self.store.read().await?;
-        let figures = Figures::of(&mut tx, &self.tables).await?;
+        let figures = DatabaseFigures::of(&mut tx, &self.tables).await?;
         tx.commit().await?;
         Ok(figures)
     }
 
     /// Fits the source's tables to those of the target.
-    pub(super) async fn fit(&mut self, source: &Source) -> Result<(), TransferError> {
+    pub(super) async fn fit(&mut self, source: &TransferSource) -> Result<(), TransferError> {
         self.store.check_schema_beneath_move().await?;
         let mut tables = source.tables.clone();
         tables::fit_target(&mut tables, &mut *self.store.reader().await?).await?;
@@ -161,7 +164,7 @@ impl Target {
     ///
     /// # Errors
     /// [`StoreError`] of the write.
-    pub async fn finish(&mut self, source: &Source) -> Result<(), TransferError> {
+    pub async fn finish(&mut self, source: &TransferSource) -> Result<(), TransferError> {
         let mut tx = self.store.write().await?;
         tx.execute(LOCK).await?;
         for table in source.tables.iter().filter(|table| table.has_id()) {
@@ -194,19 +197,19 @@ impl Target {
 
 async fn standing(
     connection: &mut AnyConnection,
-    source: &Source,
-    figures: Option<&Figures>,
-) -> Result<Standing, TransferError> {
+    source: &TransferSource,
+    figures: Option<&DatabaseFigures>,
+) -> Result<TargetStanding, TransferError> {
     let (marked, schema) = schema::beneath_move(connection, Backend::Postgres).await?;
     match (marked, schema) {
         (false, Ok(()) | Err(SchemaError::Behind { .. })) => {}
         (true, Ok(())) => {
             let state = state::read(connection).await?;
             return Ok(match state.source == source.identity {
-                true => Standing::Begun {
+                true => TargetStanding::Begun {
                     changed: figures.is_some_and(|now| now.digest() != state.digest),
                 },
-                false => Standing::BegunByOther { path: state.path },
+                false => TargetStanding::BegunByOther { path: state.path },
             });
         }
         (_, Err(error)) => return Err(error.into()),
@@ -225,7 +228,7 @@ async fn standing(
             filled.push(Filled { table, rows });
         }
     }
-    Ok(if filled.is_empty() { Standing::Empty } else { Standing::Filled(filled) })
+    Ok(if filled.is_empty() { TargetStanding::Empty } else { TargetStanding::Filled(filled) })
 }
 
 async fn first(connection: &mut AnyConnection, sql: &str) -> Result<i64, StoreError> {

@@ -1,9 +1,9 @@
 //! Common parts of the fuzz targets: reading their input, and properties that must hold for any
 //! input.
 //!
-//! Only the pure crate and the journal's reader are built, the latter from its sources, without server
-//! or database; the targets `bodies` and `redis` need the complete gateway. A failed check panics,
-//! which the fuzzer reports together with the input.
+//! Only the pure crate and the journal's reader are built, the latter from its sources, without
+//! server or database; the targets `bodies` and `redis` need the complete gateway. A failed check
+//! panics, which the fuzzer reports together with the input.
 
 pub use tollgate_formats::{domain, formats, policy};
 

@@ -204,7 +204,7 @@ impl Reader {
     }
 }
 
-/// SQLite's shared memory is created again after a crash, and sockets are no files.
+/// SQLite's shared memory is created again after a crash, and sockets are not files.
 fn below(path: &Path, root: &Path) -> bool {
     let name = path.to_string_lossy();
     path.starts_with(root) && !name.ends_with("-shm") && !name.ends_with(".sock")

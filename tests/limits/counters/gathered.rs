@@ -98,7 +98,7 @@ fn a_request_that_gives_up_is_not_counted_and_leaves_the_others_their_answers() 
         let wait = tokio::time::timeout(Duration::from_secs(20), held(&node));
         assert_eq!(wait.await.expect("it answers"), (NanoUsd::ZERO, 0));
         let state = node.0.shared_state().unwrap();
-        assert_eq!((state.errors, state.losses, state.spells), (0, 0, 0));
+        assert_eq!((state.errors, state.losses, state.backoffs), (0, 0, 0));
     });
 }
 
@@ -179,7 +179,7 @@ fn a_request_that_gives_up_while_it_enters_a_provider_holds_no_place_and_others_
             assert_eq!((usage.sessions.current, usage.total.reserved), (0, NanoUsd::ZERO));
         }
         let state = node.0.shared_state().unwrap();
-        assert_eq!((state.errors, state.losses, state.spells), (0, 0, 0));
+        assert_eq!((state.errors, state.losses, state.backoffs), (0, 0, 0));
     });
 }
 
@@ -237,7 +237,7 @@ fn the_connection_of_admissions_does_not_become_idle_while_no_request_comes() {
         let _permit = admit(&node, &who, NOON, None).await;
         assert_eq!(held(&node).await, (NanoUsd(5), 1));
         let state = node.0.shared_state().unwrap();
-        assert_eq!((state.errors, state.losses, state.spells), (0, 0, 0));
+        assert_eq!((state.errors, state.losses, state.backoffs), (0, 0, 0));
     });
 }
 

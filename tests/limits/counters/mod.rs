@@ -56,8 +56,8 @@ use tollgate::domain::provider::{
 use tollgate::domain::secret::Secret;
 use tollgate::domain::user::{Role, User};
 use tollgate::limits::{
-    Admission, Asks, Blocked, CounterSettings, Counters, Denied, HolderUsage, Ledger, LiveSession,
-    MOST_WAITING, Permit, Refused, SharedSettings, TimeSource,
+    Admission, Asks, Blocked, CounterSettings, CounterSource, Counters, Denied, HolderUsage,
+    LiveSession, MOST_WAITING, Permit, Refused, SharedSettings, TimeSource,
 };
 use tollgate::policy::reservation::Reservation;
 use tollgate::redis::Server;
@@ -87,7 +87,8 @@ enum Place {
 /// Counters under test.
 struct Tested {
     counters: Counters,
-    /// The keeper's clock, moved by the calls under test; none if there is no keeper.
+    /// The connection task's clock, moved by the calls under test; none if there is no connection
+    /// task.
     clock: Option<Arc<ManualClock>>,
 }
 
@@ -140,9 +141,10 @@ fn shared_from(settings: CounterSettings, ledger: SpendSeen, now: Timestamp) -> 
     };
     let counters = Counters::shared(settings, shared).unwrap();
     let clock = Arc::new(ManualClock::at(now));
-    let keeper =
-        counters.keeper(Arc::new(Kept(ledger)), Arc::<ManualClock>::clone(&clock)).unwrap();
-    runtime().spawn(keeper.run(std::future::pending()));
+    let connection_task = counters
+        .connection_task(Arc::new(Kept(ledger)), Arc::<ManualClock>::clone(&clock))
+        .unwrap();
+    runtime().spawn(connection_task.run(std::future::pending()));
     runtime().block_on(counters.connected());
     Tested { counters, clock: Some(clock) }
 }
@@ -150,7 +152,7 @@ fn shared_from(settings: CounterSettings, ledger: SpendSeen, now: Timestamp) -> 
 /// A ledger that nothing is written to.
 struct Kept(SpendSeen);
 
-impl Ledger for Kept {
+impl CounterSource for Kept {
     fn read(
         &self,
         _: Tz,

@@ -10,7 +10,7 @@ use tollgate::domain::limits::Limits;
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::secret::Secret;
 use tollgate::limits::{
-    Admission, Counters, Ledger, MOST_WAITING, Refused, SharedSettings, TimeSource,
+    Admission, CounterSource, Counters, MOST_WAITING, Refused, SharedSettings, TimeSource,
 };
 use tollgate::redis::Server;
 
@@ -185,9 +185,9 @@ fn a_provider_is_asked_again_after_the_clock_was_set_where_nothing_may_pass_unco
         unclean: false,
     };
     let counters = Counters::shared(settings(chrono_tz::Tz::UTC), shared).unwrap();
-    let ledger: Arc<dyn Ledger> = Arc::new(Rows::default());
-    let keeper = counters.keeper(ledger, Arc::new(SystemClock)).unwrap();
-    runtime().spawn(keeper.run(std::future::pending()));
+    let ledger: Arc<dyn CounterSource> = Arc::new(Rows::default());
+    let connection_task = counters.connection_task(ledger, Arc::new(SystemClock)).unwrap();
+    runtime().spawn(connection_task.run(std::future::pending()));
     let (session, asks) = (SessionId::from("s"), asks("m"));
     let (key, user) = (key(1, Limits::default()), user(0, Limits::default()));
     runtime().block_on(async {

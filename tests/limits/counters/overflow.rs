@@ -13,7 +13,7 @@ use tollgate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use tollgate::domain::limits::Limits;
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::secret::Secret;
-use tollgate::limits::{Admission, Counters, Ledger, Permit, SharedSettings, TimeSource};
+use tollgate::limits::{Admission, CounterSource, Counters, Permit, SharedSettings, TimeSource};
 use tollgate::redis::Server;
 use tollgate::store::{LateCosts, SpendRow, SpendSeen, SpendTotal};
 
@@ -62,7 +62,7 @@ impl Written {
     }
 }
 
-impl Ledger for Written {
+impl CounterSource for Written {
     fn read(
         &self,
         _: chrono_tz::Tz,
@@ -116,10 +116,11 @@ impl Node {
             unclean: false,
         };
         let counters = Counters::shared(settings(chrono_tz::Tz::UTC), shared).unwrap();
-        let ledger: Arc<dyn Ledger> = Arc::<Written>::clone(ledger);
+        let ledger: Arc<dyn CounterSource> = Arc::<Written>::clone(ledger);
         let clock = Arc::new(ManualClock::at(NOON));
-        let keeper = counters.keeper(ledger, Arc::<ManualClock>::clone(&clock)).unwrap();
-        runtime().spawn(keeper.run(std::future::pending()));
+        let connection_task =
+            counters.connection_task(ledger, Arc::<ManualClock>::clone(&clock)).unwrap();
+        runtime().spawn(connection_task.run(std::future::pending()));
         Self(counters, clock)
     }
 

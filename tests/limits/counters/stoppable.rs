@@ -1,4 +1,4 @@
-//! A node whose keeper can be stopped, and a ledger of several users.
+//! A node whose connection task can be stopped, and a ledger of several users.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use tollgate::domain::limits::Limits;
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::secret::Secret;
 use tollgate::limits::{
-    Admission, Counters, Keeper, Ledger, MOST_WAITING, Permit, Refused, SharedSettings, TimeSource,
+    Admission, ConnectionTask, CounterSource, Counters, MOST_WAITING, Permit, Refused,
+    SharedSettings, TimeSource,
 };
 use tollgate::redis::Server;
 use tollgate::store::{SpendRow, SpendSeen, SpendTotal};
@@ -33,7 +34,7 @@ pub(super) async fn soon(reached: impl AsyncFn() -> bool) {
 #[derive(Default)]
 pub(super) struct Rows(pub(super) Mutex<Vec<(RequestId, i64, i64)>>);
 
-impl Ledger for Rows {
+impl CounterSource for Rows {
     fn read(
         &self,
         _: chrono_tz::Tz,
@@ -52,7 +53,7 @@ impl Ledger for Rows {
     }
 }
 
-/// A node whose keeper can be stopped, as that of a process that stops.
+/// A node whose connection task can be stopped, as that of a process that stops.
 pub(super) struct Stoppable {
     pub(super) counters: Counters,
     stop: tokio::sync::oneshot::Sender<()>,
@@ -77,10 +78,10 @@ impl Stoppable {
         };
         let counters = Counters::shared(super::settings(chrono_tz::Tz::UTC), shared).unwrap();
         let clock = Arc::new(ManualClock::at(NOON));
-        let ledger: Arc<dyn Ledger> = Arc::<Rows>::clone(ledger);
-        let keeper: Keeper = counters.keeper(ledger, clock).unwrap();
+        let ledger: Arc<dyn CounterSource> = Arc::<Rows>::clone(ledger);
+        let connection_task: ConnectionTask = counters.connection_task(ledger, clock).unwrap();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let task = runtime().spawn(keeper.run(async { drop(stopped.await) }));
+        let task = runtime().spawn(connection_task.run(async { drop(stopped.await) }));
         Self { counters, stop, task }
     }
 

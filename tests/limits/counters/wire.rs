@@ -160,8 +160,8 @@ fn a_place_is_not_taken_where_the_session_is_served_by_another_provider() {
     });
 }
 
-/// Its moves before wait to be sent, or are on their way, while the request is back already: none of
-/// them may take the place.
+/// Its moves before wait to be sent, or are on their way, while the request is back already: none
+/// of them may take the place.
 #[test]
 fn a_request_that_returns_to_a_provider_at_once_keeps_its_place_there() {
     let server = Redis::start();

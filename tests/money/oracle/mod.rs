@@ -1,7 +1,8 @@
 //! The bill against an independent reference: whole numbers of femto-dollars, from the names of the
 //! price list's fields alone. It shares no code with the gateway.
 //!
-//! Each run has a seed of its own; `TOLLGATE_ORACLE_SEED` sets it, as the message of a failure says.
+//! Each run has a seed of its own; `TOLLGATE_ORACLE_SEED` sets it, as the message of a failure
+//! says.
 
 mod alt_cli;
 mod chat;

@@ -113,8 +113,8 @@ impl Cohort {
         lost.then(|| format!("step {step}, {faults:?}: a node lost Redis without a fault"))
     }
 
-    /// What the first provider spent shortly before the step: a node that found Redis again then may
-    /// not have it yet.
+    /// What the first provider spent shortly before the step: a node that found Redis again then
+    /// may not have it yet.
     fn unheard(&self, visits: &[Visit]) -> i64 {
         let late = |visit: &&Visit| {
             let ended = visit.ended.unwrap_or(visit.began);

@@ -90,8 +90,8 @@ pub struct Step {
     pub pause: Duration,
 }
 
-/// An endless list of steps: every kind once in a random order, then again. A third of the steps has
-/// two faults.
+/// An endless list of steps: every kind once in a random order, then again. A third of the steps
+/// has two faults.
 pub struct Plan {
     random: fastrand::Rng,
     deck: Vec<Fault>,

@@ -29,8 +29,8 @@ impl Gateway {
         self.runner = ["sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh"].map(str::to_owned).to_vec();
     }
 
-    /// At once, files of the process cannot grow beyond this many bytes: writing fails, as on a full
-    /// disk. [`Gateway::unlimit_files`] lifts it. Needs [`Gateway::outlive_full_disks`].
+    /// At once, files of the process cannot grow beyond this many bytes: writing fails, as on a
+    /// full disk. [`Gateway::unlimit_files`] lifts it. Needs [`Gateway::outlive_full_disks`].
     pub fn fill_disk(&self, bytes: u64) {
         fill_disk_of(self.pid(), bytes);
     }
@@ -80,8 +80,8 @@ impl Gateway {
         old
     }
 
-    /// Starts a second process, which waits for the listeners of the first one. That is returned; it
-    /// hands them over on SIGQUIT.
+    /// Starts a second process, which waits for the listeners of the first one. That is returned;
+    /// it hands them over on SIGQUIT.
     pub async fn begin_upgrade(&mut self) -> Child {
         let socket = self.dir.path().join("data/upgrade.sock");
         self.begin_upgrade_over(&socket).await

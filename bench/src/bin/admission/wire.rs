@@ -24,7 +24,8 @@ use tollgate::domain::provider::Provider;
 use tollgate::domain::secret::Secret;
 use tollgate::domain::user::User;
 use tollgate::limits::{
-    Admission, Asks, CounterSettings, Counters, Ledger, MOST_WAITING, SharedSettings, TimeSource,
+    Admission, Asks, CounterSettings, CounterSource, Counters, MOST_WAITING, SharedSettings,
+    TimeSource,
 };
 use tollgate::policy::reservation::Reservation;
 use tollgate::redis::Server;
@@ -105,10 +106,12 @@ struct Load {
 async fn run(case: &Case, redis: &Redis, time: Duration, clients: usize) -> Result<Counted> {
     let counters = shared(redis)?;
     let facts = || redis.facts();
-    let keeper = counters.keeper(Arc::new(Nothing), Arc::new(SystemClock)).context("no keeper")?;
+    let connection_task = counters
+        .connection_task(Arc::new(Nothing), Arc::new(SystemClock))
+        .context("no connection task")?;
     let mut tasks = JoinSet::new();
     tasks.spawn(async {
-        keeper.run(std::future::pending()).await;
+        connection_task.run(std::future::pending()).await;
         Ok(())
     });
     tokio::time::timeout(WAIT, counters.connected()).await.context("Redis is not reached")?;
@@ -191,7 +194,7 @@ fn holders(case: &Case) -> Vec<Holder> {
 /// An empty ledger.
 struct Nothing;
 
-impl Ledger for Nothing {
+impl CounterSource for Nothing {
     fn read(
         &self,
         _: Tz,

@@ -1,5 +1,5 @@
-//! What a request may use beside its model: hosted tools, tiers and places, and who pays. Records of
-//! keys, users, groups and providers allow or deny these by name.
+//! What a request may use beside its model: hosted tools, tiers and places, and who pays. Records
+//! of keys, users, groups and providers allow or deny these by name.
 //!
 //! [`FEATURES`] is the one table of them. `formats::peek` finds them in a body by it, whatever the
 //! format: no two formats give one word two meanings.
@@ -51,7 +51,7 @@ pub enum Sort {
 
 /// One row: a feature, and how it stands in a request.
 #[derive(Debug)]
-pub struct Row {
+pub struct FeatureRow {
     /// The feature.
     pub feature: Feature,
     /// Its name in records.
@@ -77,7 +77,7 @@ pub struct Row {
     pub doc: &'static str,
 }
 
-const NONE: Row = Row {
+const NONE: FeatureRow = FeatureRow {
     feature: Feature::OtherTools,
     name: "",
     sort: Sort::Tool,
@@ -92,8 +92,8 @@ const NONE: Row = Row {
 };
 
 /// Every feature, in the order of [`Feature`].
-pub static FEATURES: [Row; 23] = [
-    Row {
+pub static FEATURES: [FeatureRow; 23] = [
+    FeatureRow {
         feature: Feature::WebSearch,
         name: "web_search",
         types: &[
@@ -123,7 +123,7 @@ pub static FEATURES: [Row; 23] = [
         doc: "Web search by the provider.",
         ..NONE
     },
-    Row {
+    FeatureRow {
         feature: Feature::PartnerSearch,
         name: "partner_search",
         fee: Fee::Unknown,
@@ -138,7 +138,7 @@ pub static FEATURES: [Row; 23] = [
         doc: "Search by Exa, Parallel or Google's enterprise search.",
         ..NONE
     },
-    Row {
+    FeatureRow {
         feature: Feature::ImageSearch,
         name: "image_search",
         tool_members: &["googleSearch.searchTypes.imageSearch"],
@@ -146,7 +146,7 @@ pub static FEATURES: [Row; 23] = [
         doc: "Google's search for images.",
         ..NONE
     },
-    Row {
+    FeatureRow {
         feature: Feature::Maps,
         name: "maps",
         tool_members: &["googleMaps", "google_maps"],
@@ -154,7 +154,7 @@ pub static FEATURES: [Row; 23] = [
         doc: "Google Maps.",
         ..NONE
     },
-    Row {
+    FeatureRow {
         feature: Feature::WebFetch,
         name: "web_fetch",
         types: &["web_fetch*", "openrouter:web_fetch"],
@@ -163,7 +163,7 @@ pub static FEATURES: [Row; 23] = [
         doc: "Pages that the provider fetches.",
         ..NONE
     },
-    Row {
+    FeatureRow {
         feature: Feature::ImageGeneration,
         name: "image_generation",
         types: &["image_generation*", "openrouter:image_generation"],
@@ -172,7 +172,7 @@ pub static FEATURES: [Row; 23] = [
         doc: "Images by a model of the tool.",
         ..NONE
     },
-    Row {
+    FeatureRow {
         feature: Feature::CodeInterpreter,
         name: "code_interpreter",
         types: &["code_interpreter*", "code_execution*"],
@@ -187,7 +187,7 @@ pub static FEATURES: [Row; 23] = [
         doc: "Code that runs in the provider's containers, shells there included.",
         ..NONE
     },
-    Row {
+    FeatureRow {
         feature: Feature::FileSearch,
         name: "file_search",
         types: &["file_search*", "retrieval", "document_library", "collections_search"],
@@ -202,7 +202,7 @@ pub static FEATURES: [Row; 23] = [
         doc: "Search in files and stores that the provider holds.",
         ..NONE
     },
-    Row {
+    FeatureRow {
         feature: Feature::Computer,
         name: "computer",
         types: &["computer*", "browser_toolset*"],
@@ -210,7 +210,7 @@ pub static FEATURES: [Row; 23] = [
         doc: "Control of a screen or a browser.",
         ..NONE
     },
-    Row {
+    FeatureRow {
         feature: Feature::Mcp,
         name: "mcp",
         types: &["mcp", "mcp_toolset"],
@@ -219,14 +219,14 @@ pub static FEATURES: [Row; 23] = [
         doc: "MCP servers that the provider calls.",
         ..NONE
     },
-    Row {
+    FeatureRow {
         feature: Feature::Adviser,
         name: "adviser",
         types: &["advisor*"],
         doc: "A second model that the first one asks.",
         ..NONE
     },
-    Row {
+    FeatureRow {
         feature: Feature::OtherTools,
         name: "other_tools",
         fee: Fee::Unknown,
@@ -234,7 +234,7 @@ pub static FEATURES: [Row; 23] = [
         doc: "Tools of any other type that the client does not run itself, and plugins.",
         ..NONE
     },
-    Row {
+    FeatureRow {
         feature: Feature::ServiceTier,
         name: "service_tier",
         sort: Sort::Service,
@@ -242,7 +242,7 @@ pub static FEATURES: [Row; 23] = [
         doc: "A service tier other than the provider's usual one.",
         ..NONE
     },
-    Row {
+    FeatureRow {
         feature: Feature::Speed,
         name: "speed",
         sort: Sort::Service,
@@ -250,7 +250,7 @@ pub static FEATURES: [Row; 23] = [
         doc: "A speed other than `standard`.",
         ..NONE
     },
-    Row {
+    FeatureRow {
         feature: Feature::InferenceGeo,
         name: "inference_geo",
         sort: Sort::Service,
@@ -258,7 +258,7 @@ pub static FEATURES: [Row; 23] = [
         doc: "Where the model runs.",
         ..NONE
     },
-    Row {
+    FeatureRow {
         feature: Feature::Routing,
         name: "routing",
         sort: Sort::Service,
@@ -266,7 +266,7 @@ pub static FEATURES: [Row; 23] = [
         doc: "Which hosts a provider such as OpenRouter may ask.",
         ..NONE
     },
-    Row {
+    FeatureRow {
         feature: Feature::Background,
         name: "background",
         sort: Sort::Service,
@@ -274,7 +274,7 @@ pub static FEATURES: [Row; 23] = [
         doc: "A reply that is made in the background. Responses are never made so here.",
         ..NONE
     },
-    Row {
+    FeatureRow {
         feature: Feature::Thread,
         name: "thread",
         sort: Sort::Service,
@@ -282,7 +282,7 @@ pub static FEATURES: [Row; 23] = [
         doc: "A conversation that the provider keeps.",
         ..NONE
     },
-    Row {
+    FeatureRow {
         feature: Feature::BillingPolicy,
         name: "billing_policy",
         sort: Sort::Payer,
@@ -290,7 +290,7 @@ pub static FEATURES: [Row; 23] = [
         doc: "Whom the provider bills.",
         ..NONE
     },
-    Row {
+    FeatureRow {
         feature: Feature::UserProfile,
         name: "anthropic-user-profile-id",
         sort: Sort::Payer,
@@ -298,7 +298,7 @@ pub static FEATURES: [Row; 23] = [
         doc: "The customer whom the request is for.",
         ..NONE
     },
-    Row {
+    FeatureRow {
         feature: Feature::Workspace,
         name: "anthropic-workspace-id",
         sort: Sort::Payer,
@@ -306,14 +306,14 @@ pub static FEATURES: [Row; 23] = [
         doc: "The workspace that the request is counted in.",
         ..NONE
     },
-    Row {
+    FeatureRow {
         feature: Feature::HostedTools,
         name: "hosted_tools",
         sort: Sort::Class,
         doc: "All of the tools above.",
         ..NONE
     },
-    Row {
+    FeatureRow {
         feature: Feature::UnpricedTools,
         name: "unpriced_tools",
         sort: Sort::Class,
@@ -379,7 +379,7 @@ impl Feature {
 
     /// Its row.
     #[must_use]
-    pub fn row(self) -> &'static Row {
+    pub fn row(self) -> &'static FeatureRow {
         &FEATURES[self as usize]
     }
 

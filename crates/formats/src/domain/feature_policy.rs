@@ -70,8 +70,8 @@ impl FeaturePolicy {
         of(feature.bit()).or_else(|| of(feature.class()))
     }
 
-    /// What it says of a tool's use without a price: served, if it allows `unpriced_tools`; refused,
-    /// if it denies those and does not allow the tool. `None` if it does not say.
+    /// What it says of a tool's use without a price: served, if it allows `unpriced_tools`;
+    /// refused, if it denies those and does not allow the tool. `None` if it does not say.
     #[must_use]
     pub fn unpriced(&self, feature: Feature) -> Option<Unpriced> {
         let class = Feature::UnpricedTools.bit();

@@ -183,7 +183,7 @@ pub struct UsageLine {
 pub struct CostLine {
     /// The start of the day, UTC.
     pub day: Timestamp,
-    /// The model; `None`: the charge is no model's.
+    /// The model; `None`: the charge is not a model's.
     pub model: Option<String>,
     /// The vendor's id of the API key, if the report splits charges by key.
     pub api_key: Option<String>,

@@ -111,7 +111,7 @@ impl TimeOfDay {
 impl TryFrom<String> for TimeOfDay {
     type Error = &'static str;
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::parse(&text).ok_or("is no time of day")
+        Self::parse(&text).ok_or("is not a time of day")
     }
 }
 

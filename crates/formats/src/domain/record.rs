@@ -147,7 +147,7 @@ impl RequestOutcome {
         Self::Internal,
     ];
 
-    /// A request without the expected result; a client that closes early is no error.
+    /// A request without the expected result; a client that closes early is not an error.
     #[must_use]
     pub const fn is_error(self) -> bool {
         !matches!(self, Self::Completed | Self::ClientAborted)
@@ -186,7 +186,7 @@ pub struct Decision {
     pub status: Option<u16>,
     /// Milliseconds since the request's start.
     pub at_ms: u64,
-    /// Milliseconds that the attempt took; `None` for a step that is no attempt.
+    /// Milliseconds that the attempt took; `None` for a step that is not an attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_ms: Option<u64>,
     /// Usage that a failed attempt reported: billed to no one, but visible.

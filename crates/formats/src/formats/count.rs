@@ -28,7 +28,7 @@ use super::bad_request::BadRequest;
 use super::conversation::number;
 use super::edit;
 use super::peek::{Peek, PeekLimits};
-use super::scan::{Found, Key, Kind, Node, Scanner, key};
+use super::scan::{Found, Kind, MemberKey, Node, Scanner, key};
 
 /// A token in the unit of this file.
 const TOKEN: u64 = 36;
@@ -40,7 +40,7 @@ const PER_REMOTE: u64 = 20_000;
 const MEDIA_BYTES_PER_TOKEN: u64 = 50;
 
 #[derive(Debug, Clone, Copy)]
-enum Tag {
+enum CountTag {
     /// The inside of a string, or a complete object or list, as text.
     Text,
     Message,
@@ -54,41 +54,42 @@ enum Tag {
     Block,
 }
 
-const TEXT: Node<Tag> = Node::value(Tag::Text, 0);
-const REMOTE: Node<Tag> = Node::value(Tag::Remote, 0);
-const KIND: Node<Tag> = Node::value(Tag::Kind, 16);
+const TEXT: Node<CountTag> = Node::value(CountTag::Text, 0);
+const REMOTE: Node<CountTag> = Node::value(CountTag::Remote, 0);
+const KIND: Node<CountTag> = Node::value(CountTag::Kind, 16);
 
-static SOURCE_KEYS: [Key<Tag>; 4] = [
-    key("media_type", Node::value(Tag::MediaType, 64)),
-    key("data", Node::value(Tag::Media, 0)),
+static SOURCE_KEYS: [MemberKey<CountTag>; 4] = [
+    key("media_type", Node::value(CountTag::MediaType, 64)),
+    key("data", Node::value(CountTag::Media, 0)),
     key("url", REMOTE),
     key("file_id", REMOTE),
 ];
-static FILE_KEYS: [Key<Tag>; 4] = [
+static FILE_KEYS: [MemberKey<CountTag>; 4] = [
     key("fileUri", REMOTE),
     key("file_uri", REMOTE),
-    key("mimeType", Node::value(Tag::Kind, 16)),
-    key("mime_type", Node::value(Tag::Kind, 16)),
+    key("mimeType", Node::value(CountTag::Kind, 16)),
+    key("mime_type", Node::value(CountTag::Kind, 16)),
 ];
 /// By address in alt-cli, inline as a text in responses.
-const FILE_DATA: Node<Tag> = Node::object(&FILE_KEYS).tagged(Tag::Media);
-static CHAT_FILE_KEYS: [Key<Tag>; 2] =
-    [key("file_data", Node::value(Tag::Media, 0)), key("file_id", REMOTE)];
-static INLINE_KEYS: [Key<Tag>; 3] = [
-    key("mimeType", Node::value(Tag::MediaType, 64)),
-    key("mime_type", Node::value(Tag::MediaType, 64)),
-    key("data", Node::value(Tag::Media, 0)),
+const FILE_DATA: Node<CountTag> = Node::object(&FILE_KEYS).tagged(CountTag::Media);
+static CHAT_FILE_KEYS: [MemberKey<CountTag>; 2] =
+    [key("file_data", Node::value(CountTag::Media, 0)), key("file_id", REMOTE)];
+static INLINE_KEYS: [MemberKey<CountTag>; 3] = [
+    key("mimeType", Node::value(CountTag::MediaType, 64)),
+    key("mime_type", Node::value(CountTag::MediaType, 64)),
+    key("data", Node::value(CountTag::Media, 0)),
 ];
-static URL_KEYS: [Key<Tag>; 1] = [key("url", Node::value(Tag::Image, 0))];
+static URL_KEYS: [MemberKey<CountTag>; 1] = [key("url", Node::value(CountTag::Image, 0))];
 
-const SOURCE: Node<Tag> = Node::object(&SOURCE_KEYS);
-const INLINE: Node<Tag> = Node::object(&INLINE_KEYS);
+const SOURCE: Node<CountTag> = Node::object(&SOURCE_KEYS);
+const INLINE: Node<CountTag> = Node::object(&INLINE_KEYS);
 
-static INNER_BLOCK: Node<Tag> =
-    Node::object(&[key("type", KIND), key("text", TEXT), key("source", SOURCE)]).tagged(Tag::Block);
+static INNER_BLOCK: Node<CountTag> =
+    Node::object(&[key("type", KIND), key("text", TEXT), key("source", SOURCE)])
+        .tagged(CountTag::Block);
 
 /// A content block or part of any format.
-static BLOCK: Node<Tag> = Node::object(&[
+static BLOCK: Node<CountTag> = Node::object(&[
     key("type", KIND),
     key("text", TEXT),
     key("thinking", TEXT),
@@ -96,7 +97,7 @@ static BLOCK: Node<Tag> = Node::object(&[
     key("input", TEXT),
     key("content", TEXT.or_items(&INNER_BLOCK)),
     key("source", SOURCE),
-    key("image_url", Node::object(&URL_KEYS).tagged(Tag::Image)),
+    key("image_url", Node::object(&URL_KEYS).tagged(CountTag::Image)),
     key("functionCall", TEXT),
     key("functionResponse", TEXT),
     key("inlineData", INLINE),
@@ -107,31 +108,31 @@ static BLOCK: Node<Tag> = Node::object(&[
     key("file_id", REMOTE),
     key("file_url", REMOTE),
 ])
-.tagged(Tag::Block);
+.tagged(CountTag::Block);
 
-static MESSAGE: Node<Tag> = Node::object(&[
+static MESSAGE: Node<CountTag> = Node::object(&[
     key("content", TEXT.or_items(&BLOCK)),
     key("parts", Node::array(&BLOCK)),
     key("tool_calls", TEXT),
     key("arguments", TEXT),
     key("output", TEXT),
 ])
-.tagged(Tag::Message);
+.tagged(CountTag::Message);
 
-static SYSTEM_KEYS: [Key<Tag>; 1] = [key("parts", Node::array(&BLOCK))];
-static REQUEST_KEYS: [Key<Tag>; 4] = [
+static SYSTEM_KEYS: [MemberKey<CountTag>; 1] = [key("parts", Node::array(&BLOCK))];
+static REQUEST_KEYS: [MemberKey<CountTag>; 4] = [
     key("contents", Node::array(&MESSAGE)),
     key("systemInstruction", Node::object(&SYSTEM_KEYS)),
     key("system_instruction", Node::object(&SYSTEM_KEYS)),
-    key("tools", Node::value(Tag::Tools, 0)),
+    key("tools", Node::value(CountTag::Tools, 0)),
 ];
 
-static BODY: Node<Tag> = Node::object(&[
+static BODY: Node<CountTag> = Node::object(&[
     key("system", TEXT.or_items(&BLOCK)),
     key("instructions", TEXT),
     key("messages", Node::array(&MESSAGE)),
     key("input", TEXT.or_items(&MESSAGE)),
-    key("tools", Node::value(Tag::Tools, 0)),
+    key("tools", Node::value(CountTag::Tools, 0)),
     key("contents", Node::array(&MESSAGE)),
     key("systemInstruction", Node::object(&SYSTEM_KEYS)),
     key("system_instruction", Node::object(&SYSTEM_KEYS)),
@@ -157,11 +158,11 @@ pub fn is_count(body: &[u8]) -> bool {
 /// The estimated input tokens of a request body of any format, given as its chunks. Never zero.
 ///
 /// # Errors
-/// The body is no JSON, or nests too deep.
+/// The body is not JSON, or nests too deep.
 pub fn estimate(chunks: &[Bytes], limits: PeekLimits) -> Result<u64, BadRequest> {
     let mut counter = Counter::default();
     let mut scanner = Scanner::new(&BODY, limits.max_depth);
-    let mut sink = |found: Found<'_, Tag>| counter.found(&found);
+    let mut sink = |found: Found<'_, CountTag>| counter.found(&found);
     for chunk in chunks {
         scanner.feed(chunk, &mut sink)?;
     }
@@ -206,30 +207,32 @@ struct Counter {
 }
 
 impl Counter {
-    fn found(&mut self, found: &Found<'_, Tag>) {
+    fn found(&mut self, found: &Found<'_, CountTag>) {
         match found.tag {
-            Tag::Text if found.kind == Kind::String => {
+            CountTag::Text if found.kind == Kind::String => {
                 self.texts.push(found.span.start + 1..found.span.end - 1)
             }
             // A list whose items are read one by one must not be counted again as a whole.
-            Tag::Text if found.kind == Kind::Object => self.texts.push(found.span.clone()),
-            Tag::Message => self.tokens += PER_MESSAGE,
-            Tag::Tools if found.kind == Kind::Array && found.len > 0 => {
+            CountTag::Text if found.kind == Kind::Object => self.texts.push(found.span.clone()),
+            CountTag::Message => self.tokens += PER_MESSAGE,
+            CountTag::Tools if found.kind == Kind::Array && found.len > 0 => {
                 self.tokens += FOR_TOOLS;
                 self.texts.push(found.span.clone());
             }
-            Tag::MediaType => self.is_image = found.text.starts_with(b"image/"),
-            Tag::Image if found.kind == Kind::String => self.tokens += PER_IMAGE,
-            Tag::Kind => {
+            CountTag::MediaType => self.is_image = found.text.starts_with(b"image/"),
+            CountTag::Image if found.kind == Kind::String => self.tokens += PER_IMAGE,
+            CountTag::Kind => {
                 self.images |=
                     found.text.starts_with(b"image") || found.text.starts_with(b"input_image")
             }
-            Tag::Remote if found.kind == Kind::String && found.span.len() > 2 => self.remote += 1,
-            Tag::Block => {
+            CountTag::Remote if found.kind == Kind::String && found.span.len() > 2 => {
+                self.remote += 1
+            }
+            CountTag::Block => {
                 let each = if std::mem::take(&mut self.images) { PER_IMAGE } else { PER_REMOTE };
                 self.tokens += std::mem::take(&mut self.remote) * each;
             }
-            Tag::Media if found.kind == Kind::String => {
+            CountTag::Media if found.kind == Kind::String => {
                 let image = std::mem::take(&mut self.is_image);
                 let by_size = found.span.len() as u64 / MEDIA_BYTES_PER_TOKEN;
                 self.tokens += if image { PER_IMAGE } else { by_size.max(PER_IMAGE) };

@@ -60,7 +60,7 @@ impl Route {
     }
 }
 
-/// The route of a request; `None` if it is no model call (then [`methods`] distinguishes a wrong
+/// The route of a request; `None` if it is not a model call (then [`methods`] distinguishes a wrong
 /// method from a wrong path).
 ///
 /// `path` is without its query. One slash at the end is ignored.

@@ -25,7 +25,7 @@ use crate::domain::usage::Usage;
 pub const IMAGES: &str = "gpt-image-2.6-sunburst";
 
 /// A reply, and where its prices are.
-pub struct Reply<'a, 'n, F> {
+pub struct PricedReply<'a, 'n, F> {
     /// The entry of the requested model.
     pub own: Option<&'a Price>,
     /// The requested model, and the one that the provider was asked for.
@@ -36,8 +36,8 @@ pub struct Reply<'a, 'n, F> {
     pub multiplier: Decimal,
 }
 
-/// Whether a tool's use can be charged. `own`: the entry of the requested model; `find`: that of any
-/// other name.
+/// Whether a tool's use can be charged. `own`: the entry of the requested model; `find`: that of
+/// any other name.
 pub fn is_priced<'a>(
     fee: Fee,
     own: Option<&Price>,
@@ -84,7 +84,7 @@ pub struct Line<'a> {
     pub line: CostLine,
 }
 
-impl<'a, F: Fn(&str) -> Option<&'a Price>> Reply<'a, '_, F> {
+impl<'a, F: Fn(&str) -> Option<&'a Price>> PricedReply<'a, '_, F> {
     /// The entry that prices a part.
     #[must_use]
     pub fn price(&self, part: &Part) -> Option<&'a Price> {

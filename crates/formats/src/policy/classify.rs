@@ -32,7 +32,7 @@ pub enum AttemptFailure<'a> {
 }
 
 /// Whose fault a failed attempt is, by docs/providers.md. Its fourth class,
-/// `CLIENT_ABORT`, is no attempt's: the request ends as [`client_aborted`].
+/// `CLIENT_ABORT`, is not an attempt's: the request ends as [`client_aborted`].
 ///
 /// [`client_aborted`]: crate::domain::record::RequestOutcome::ClientAborted
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -51,7 +51,7 @@ impl ClientError {
         }
     }
 
-    /// The status for the client if the upstream's own is no client error (for example an error
+    /// The status for the client if the upstream's own is not a client error (for example an error
     /// inside a 200).
     #[must_use]
     pub const fn status(self) -> u16 {

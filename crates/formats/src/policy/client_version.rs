@@ -1,7 +1,7 @@
 //! Recognises coding clients and their versions by the user agent.
 //!
 //! Only known user agents are recognised; for anything else no version is required. A user agent
-//! can be forged: the check keeps genuine clients up to date, and is no access control.
+//! can be forged: the check keeps genuine clients up to date, and is not access control.
 
 use std::fmt;
 

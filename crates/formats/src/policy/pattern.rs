@@ -44,7 +44,7 @@ pub enum PatternFault {
     #[error("the pattern can match without any character, so it would match everything")]
     MatchesEmpty,
     /// The text is not a regular expression. The value is the engine's reason, in one line.
-    #[error("this is no regular expression: {0}")]
+    #[error("this is not a regular expression: {0}")]
     Syntax(String),
 }
 

@@ -122,7 +122,7 @@ impl PriceProblem {
 /// The rates of one entry. `null` fields count as absent.
 ///
 /// # Errors
-/// A rate that is no finite decimal number, is negative or is above [`MAX_PER_TOKEN`] (for fees
+/// A rate that is not a finite decimal number, is negative or is above [`MAX_PER_TOKEN`] (for fees
 /// [`MAX_PER_REQUEST`]), or an entry without a single rate: such a model is better unpriced, and
 /// shown as such, than free.
 pub fn rates_from_json(entry: &Value, belief: Belief) -> Result<Rates, PriceProblem> {
@@ -240,7 +240,7 @@ fn rates(
                 usd.map(|usd| (0, Rate { kind: CostKind::WebSearch, tier, above: 0, usd })),
             );
         }
-        let Name { place, kind, tier, above } = parse_name(field)?;
+        let FieldName { place, kind, tier, above } = parse_name(field)?;
         let max = if kind.is_token() { per_token } else { per_request };
         let per = if kind == CostKind::FileSearch { Decimal::ONE_THOUSAND } else { Decimal::ONE };
         let rate = |usd: Decimal| Rate { kind, tier, above, usd: (usd / per).normalize() };
@@ -258,19 +258,19 @@ fn search_fee(value: &Value) -> Option<(&str, &Value)> {
 
 /// A field's name, split into its parts.
 #[derive(Debug, PartialEq, Eq)]
-struct Name {
+struct FieldName {
     place: usize,
     kind: CostKind,
     tier: ServiceTier,
     above: u64,
 }
 
-fn parse_name(field: &str) -> Option<Name> {
+fn parse_name(field: &str) -> Option<FieldName> {
     let (mut rest, mut tier, mut above) = (field, ServiceTier::Standard, 0);
     loop {
         if let Some(place) = BASES.iter().position(|(name, _)| *name == rest) {
             let (_, kind) = BASES.get(place)?;
-            return Some(Name { place, kind: *kind, tier, above });
+            return Some(FieldName { place, kind: *kind, tier, above });
         }
         let shorter =
             TIERS.iter().find_map(|(suffix, tier)| Some((rest.strip_suffix(suffix)?, *tier)));

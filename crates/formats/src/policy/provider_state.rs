@@ -61,14 +61,14 @@ pub struct Recent {
 #[derive(Debug, Clone, Default)]
 pub struct Attempts {
     /// A ring: each bucket is tagged with the time range that it was last used for.
-    buckets: [Bucket; BUCKETS],
+    buckets: [StateBucket; BUCKETS],
     in_a_row: u32,
     failing_since: Option<Timestamp>,
     has_succeeded: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Bucket {
+struct StateBucket {
     number: i64,
     succeeded: u32,
     failed: u32,
@@ -146,12 +146,12 @@ impl Attempts {
         }
     }
 
-    fn bucket(&mut self, now: Timestamp) -> &mut Bucket {
+    fn bucket(&mut self, now: Timestamp) -> &mut StateBucket {
         let number = number_of(now);
         let at = usize::try_from(number.rem_euclid(BUCKETS as i64)).unwrap_or(0);
         let bucket = &mut self.buckets[at];
         if bucket.number != number {
-            *bucket = Bucket { number, ..Bucket::default() };
+            *bucket = StateBucket { number, ..StateBucket::default() };
         }
         bucket
     }

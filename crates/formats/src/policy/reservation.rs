@@ -104,7 +104,7 @@ pub fn with_others<'a>(
     mode: Reservation,
     forecast: &Forecast,
     own: NanoUsd,
-    others: impl IntoIterator<Item = (Candidate<'a>, Share)>,
+    others: impl IntoIterator<Item = (ReservedAt<'a>, Share)>,
 ) -> NanoUsd {
     let (mut dearest, mut beside) = (own, NanoUsd::ZERO);
     for (candidate, share) in others {
@@ -118,7 +118,7 @@ pub fn with_others<'a>(
                     usual_output: Some(0),
                     ..*forecast
                 };
-                let once = at(mode, &asked, &Candidate { max_output: most, ..candidate });
+                let once = at(mode, &asked, &ReservedAt { max_output: most, ..candidate });
                 let uses = i64::try_from(times).unwrap_or(i64::MAX);
                 beside = beside.saturating_add(NanoUsd(once.0.saturating_mul(uses)));
             }
@@ -133,7 +133,7 @@ pub fn with_others<'a>(
 
 /// The most that web searches of the request can cost, if it bounds them: reserved in `strict`.
 #[must_use]
-pub fn searches(mode: Reservation, uses: u64, candidate: &Candidate<'_>) -> NanoUsd {
+pub fn searches(mode: Reservation, uses: u64, candidate: &ReservedAt<'_>) -> NanoUsd {
     if mode != Reservation::Strict {
         return NanoUsd::ZERO;
     }
@@ -145,7 +145,7 @@ pub fn searches(mode: Reservation, uses: u64, candidate: &Candidate<'_>) -> Nano
 
 /// A provider that the request may be sent to: the inputs of its cost.
 #[derive(Debug, Clone, Copy)]
-pub struct Candidate<'a> {
+pub struct ReservedAt<'a> {
     /// The rates of the price entry that applies at this provider.
     pub rates: &'a Rates,
     /// Maximum output tokens of the model, by its price entry; `None` if that has none.
@@ -158,7 +158,7 @@ pub struct Candidate<'a> {
 pub fn amount<'a>(
     mode: Reservation,
     forecast: &Forecast,
-    candidates: impl IntoIterator<Item = Candidate<'a>>,
+    candidates: impl IntoIterator<Item = ReservedAt<'a>>,
 ) -> NanoUsd {
     if mode == Reservation::Off {
         return NanoUsd::ZERO;
@@ -186,7 +186,7 @@ pub fn output_tokens(mode: Reservation, forecast: &Forecast, max_output: Option<
     }
 }
 
-fn at(mode: Reservation, forecast: &Forecast, candidate: &Candidate<'_>) -> NanoUsd {
+fn at(mode: Reservation, forecast: &Forecast, candidate: &ReservedAt<'_>) -> NanoUsd {
     let output = output_tokens(mode, forecast, candidate.max_output);
     let cost = |usage: &Usage| cost::total(candidate.rates, usage, candidate.multiplier);
     // A more expensive tier than the standard one may be the account's default; only the fast mode
@@ -267,7 +267,7 @@ mod tests {
                 [8_000, 8_000],
             ),
             ("a quarter of the entry's", with(None, Some(100)), Some(64_000), [16_000, 64_000]),
-            ("zero is no bound", with(Some(0), None), Some(64_000), [64_000, 64_000]),
+            ("zero is not a bound", with(Some(0), None), Some(64_000), [64_000, 64_000]),
             ("nobody says", with(None, None), None, [UNKNOWN_MAXIMUM, UNKNOWN_MAXIMUM]),
             ("three choices", Forecast { choices: 3, ..ASK }, None, [24_000, 24_000]),
             ("no choice is one", Forecast { choices: 0, ..ASK }, None, [8_000, 8_000]),
@@ -283,7 +283,7 @@ mod tests {
     fn the_dearest_candidate_counts_with_its_multiplier_and_its_own_maximum() {
         let (cheap, dear) =
             (plain(), rates(json!({"input_cost_per_token": 0, "output_cost_per_token": 3e-5})));
-        let candidate = |rates, multiplier: &str, max_output| Candidate {
+        let candidate = |rates, multiplier: &str, max_output| ReservedAt {
             rates,
             max_output,
             multiplier: multiplier.parse().unwrap(),
@@ -312,7 +312,7 @@ mod tests {
             "output_cost_per_image_token": 4e-5,
         }));
         let reserved = |mode, rates: &Rates| {
-            amount(mode, &ASK, [Candidate { rates, max_output: None, multiplier: Decimal::ONE }])
+            amount(mode, &ASK, [ReservedAt { rates, max_output: None, multiplier: Decimal::ONE }])
         };
         // 4 000 × 1e-6 + 8 000 × 1e-5
         assert_eq!(reserved(Strict, &plain()), NanoUsd(84_000_000));
@@ -326,7 +326,7 @@ mod tests {
     fn an_absurd_bound_reserves_the_most_that_there_is() {
         let absurd = Forecast { max_tokens: Some(u64::MAX), choices: u64::MAX, ..ASK };
         let dear = rates(json!({"output_cost_per_token": 1}));
-        let candidate = [Candidate { rates: &dear, max_output: None, multiplier: Decimal::ONE }];
+        let candidate = [ReservedAt { rates: &dear, max_output: None, multiplier: Decimal::ONE }];
         assert_eq!(amount(Strict, &absurd, candidate), NanoUsd(i64::MAX));
     }
 

@@ -10,7 +10,7 @@ use tollgate_formats::domain::format::WireFormat;
 
 /// The parts of a request that decide the answer.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Asked {
+pub(super) struct MockAsk {
     pub model: String,
     pub stream: bool,
     /// Chat-compatible: `stream_options.include_usage`.
@@ -32,7 +32,7 @@ pub(super) struct Asked {
 
 /// Reads `body` as the route's format.
 #[must_use]
-pub(super) fn read(route: &Route, body: &Value) -> Asked {
+pub(super) fn read(route: &Route, body: &Value) -> MockAsk {
     let mut asked = match route.format {
         WireFormat::Native => native(body),
         WireFormat::Chat => chat(body),
@@ -116,7 +116,7 @@ fn text_of(content: &Value) -> String {
     }
 }
 
-impl Asked {
+impl MockAsk {
     fn say(&mut self, text: &str) {
         if !text.is_empty() {
             if !self.user_text.is_empty() {
@@ -133,8 +133,8 @@ impl Asked {
     }
 }
 
-fn native(body: &Value) -> Asked {
-    let mut asked = Asked::default();
+fn native(body: &Value) -> MockAsk {
+    let mut asked = MockAsk::default();
     for tool in items(&body["tools"]) {
         asked.offer(&tool["name"]);
     }
@@ -152,10 +152,10 @@ fn native(body: &Value) -> Asked {
     asked
 }
 
-fn chat(body: &Value) -> Asked {
-    let mut asked = Asked {
+fn chat(body: &Value) -> MockAsk {
+    let mut asked = MockAsk {
         include_usage: body["stream_options"]["include_usage"] == true,
-        ..Asked::default()
+        ..MockAsk::default()
     };
     for tool in items(&body["tools"]) {
         asked.offer(&tool["function"]["name"]);
@@ -174,8 +174,8 @@ fn chat(body: &Value) -> Asked {
     asked
 }
 
-fn responses(body: &Value) -> Asked {
-    let mut asked = Asked::default();
+fn responses(body: &Value) -> MockAsk {
+    let mut asked = MockAsk::default();
     for tool in items(&body["tools"]) {
         match tool["type"].as_str() {
             Some("function" | "custom") => asked.offer(&tool["name"]),
@@ -212,8 +212,8 @@ fn responses(body: &Value) -> Asked {
     asked
 }
 
-fn alt_cli(body: &Value) -> Asked {
-    let mut asked = Asked::default();
+fn alt_cli(body: &Value) -> MockAsk {
+    let mut asked = MockAsk::default();
     for tool in items(&body["tools"]) {
         for function in items(either(tool, "functionDeclarations")) {
             asked.offer(&function["name"]);

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::path::parse;
 
-fn asked(path: &str, body: &Value) -> Asked {
+fn asked(path: &str, body: &Value) -> MockAsk {
     read(&parse(path).unwrap(), body)
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::names::{in_range, is_alt_name, is_any_base64, items, text};
 use super::schema as nulls;
 use crate::ask::either;
-use crate::wire::Fault;
+use crate::wire::WireFault;
 
 const FIELDS: [&str; 13] = [
     "contents",
@@ -131,12 +131,12 @@ const DECLARATION: [&str; 7] = [
 const MAX_DEPTH: usize = 64;
 
 /// Checks a body without its wrapper.
-pub(super) fn check(body: &Value) -> Result<(), Fault> {
+pub(super) fn check(body: &Value) -> Result<(), WireFault> {
     known(body, &FIELDS, "")?;
     let config = either(body, "generationConfig");
     known(config, &CONFIG, "generation_config")?;
     if !in_range(&config["temperature"], 2) {
-        return Err(Fault::bad(
+        return Err(WireFault::bad(
             "Invalid value at 'generation_config.temperature': the range is [0.0, 2.0]",
         ));
     }
@@ -156,7 +156,7 @@ pub(super) fn check(body: &Value) -> Result<(), Fault> {
     let contents = items(&body["contents"]);
     for (at, content) in contents.iter().enumerate() {
         if !matches!(content["role"].as_str(), None | Some("user" | "model" | "function")) {
-            return Err(Fault::bad("Please use a valid role: user, model."));
+            return Err(WireFault::bad("Please use a valid role: user, model."));
         }
         parts(content, &format!("contents[{at}]"))?;
     }
@@ -175,31 +175,31 @@ fn snake(name: &str) -> String {
     snake
 }
 
-fn known(object: &Value, names: &[&str], place: &str) -> Result<(), Fault> {
+fn known(object: &Value, names: &[&str], place: &str) -> Result<(), WireFault> {
     let Some(map) = object.as_object() else { return Ok(()) };
     match map.keys().find(|key| !names.iter().any(|name| name == key || snake(name) == **key)) {
         None => Ok(()),
         Some(key) => {
             let at = if place.is_empty() { String::new() } else { format!(" at '{place}'") };
-            Err(Fault::bad(format!(
+            Err(WireFault::bad(format!(
                 "Invalid JSON payload received. Unknown name \"{key}\"{at}: Cannot find field."
             )))
         }
     }
 }
 
-fn schema(schema: &Value, place: &str, depth: usize) -> Result<(), Fault> {
+fn schema(schema: &Value, place: &str, depth: usize) -> Result<(), WireFault> {
     if depth > MAX_DEPTH || !schema.is_object() {
         return Ok(());
     }
     known(schema, &SCHEMA, place)?;
     if items(&schema["enum"]).iter().any(|value| !value.is_string()) {
-        return Err(Fault::bad(format!(
+        return Err(WireFault::bad(format!(
             "Invalid value at '{place}.enum': only strings are allowed"
         )));
     }
     if schema["type"].is_array() {
-        return Err(Fault::bad(format!(
+        return Err(WireFault::bad(format!(
             "Proto field is not repeating, cannot start list. At '{place}.type'"
         )));
     }
@@ -214,13 +214,13 @@ fn schema(schema: &Value, place: &str, depth: usize) -> Result<(), Fault> {
         .try_for_each(|one| self::schema(one, &format!("{place}.any_of"), depth + 1))
 }
 
-fn tools(body: &Value) -> Result<(), Fault> {
+fn tools(body: &Value) -> Result<(), WireFault> {
     for (at, tool) in items(&body["tools"]).iter().enumerate() {
         for (index, function) in items(either(tool, "functionDeclarations")).iter().enumerate() {
             let place = format!("tools[{at}].function_declarations[{index}]");
             known(function, &DECLARATION, &place)?;
             if !is_alt_name(text(&function["name"])) {
-                return Err(Fault::bad(format!(
+                return Err(WireFault::bad(format!(
                     "Invalid '{place}.name': must start with a letter or an underscore, and have \
                      letters, digits, underscores, dots, colons or dashes, at most 64."
                 )));
@@ -228,7 +228,7 @@ fn tools(body: &Value) -> Result<(), Fault> {
             if !function["parameters"].is_null()
                 && !either(function, "parametersJsonSchema").is_null()
             {
-                return Err(Fault::bad(format!(
+                return Err(WireFault::bad(format!(
                     "{place}: parameters and parameters_json_schema exclude each other"
                 )));
             }
@@ -243,30 +243,30 @@ fn tools(body: &Value) -> Result<(), Fault> {
         mode.to_ascii_uppercase().as_str(),
         "MODE_UNSPECIFIED" | "AUTO" | "ANY" | "NONE" | "VALIDATED"
     ) {
-        return Err(Fault::bad("Invalid value at 'tool_config.function_calling_config.mode'"));
+        return Err(WireFault::bad("Invalid value at 'tool_config.function_calling_config.mode'"));
     }
     if !items(either(calling, "allowedFunctionNames")).is_empty()
         && !matches!(mode, "ANY" | "VALIDATED")
     {
-        return Err(Fault::bad(
+        return Err(WireFault::bad(
             "allowed_function_names should only be set when mode is ANY or VALIDATED",
         ));
     }
     Ok(())
 }
 
-fn parts(content: &Value, place: &str) -> Result<(), Fault> {
+fn parts(content: &Value, place: &str) -> Result<(), WireFault> {
     known(content, &["role", "parts"], place)?;
     let parts = items(&content["parts"]);
     if parts.is_empty() {
-        return Err(Fault::bad(format!("* {place}.parts: contents.parts must not be empty.")));
+        return Err(WireFault::bad(format!("* {place}.parts: contents.parts must not be empty.")));
     }
     for (at, part) in parts.iter().enumerate() {
         let place = format!("{place}.parts[{at}]");
         known(part, &PART, &place)?;
         let data = PART_DATA.iter().filter(|name| !either(part, name).is_null()).count();
         if data != 1 {
-            return Err(Fault::bad(format!(
+            return Err(WireFault::bad(format!(
                 "* {place}.data: required oneof field 'data' must have one initialized field"
             )));
         }
@@ -274,13 +274,13 @@ fn parts(content: &Value, place: &str) -> Result<(), Fault> {
         for (kind, field) in structs {
             let object = either(part, kind);
             if !object.is_null() && text(&object["name"]).is_empty() {
-                return Err(Fault::bad(format!(
+                return Err(WireFault::bad(format!(
                     "* {place}.{}.name: Name cannot be empty.",
                     snake(kind)
                 )));
             }
             if !object.is_null() && !is_alt_name(text(&object["name"])) {
-                return Err(Fault::bad(format!(
+                return Err(WireFault::bad(format!(
                     "* {place}.{}.name: Invalid function name. Must start with a letter or an \
                      underscore.",
                     snake(kind)
@@ -291,7 +291,7 @@ fn parts(content: &Value, place: &str) -> Result<(), Fault> {
                 && (!value.is_null() || (kind == "functionResponse" && !object.is_null()))
             {
                 let kind = snake(kind);
-                return Err(Fault::bad(format!(
+                return Err(WireFault::bad(format!(
                     "Invalid value at '{place}.{kind}.{field}' \
                      (type.googleapis.com/google.protobuf.Struct)"
                 )));
@@ -302,7 +302,7 @@ fn parts(content: &Value, place: &str) -> Result<(), Fault> {
             && (!is_any_base64(text(&inline["data"]))
                 || text(either(inline, "mimeType")).is_empty())
         {
-            return Err(Fault::bad(format!(
+            return Err(WireFault::bad(format!(
                 "Invalid value at '{place}.inline_data.data' (TYPE_BYTES), Base64 decoding failed"
             )));
         }
@@ -320,14 +320,14 @@ fn those<'c>(content: &'c Value, kind: &str) -> Vec<(&'c str, &'c str)> {
 }
 
 /// Refuses results that are of other calls than those before them.
-fn matching(calls: &[(&str, &str)], results: &[(&str, &str)]) -> Result<(), Fault> {
+fn matching(calls: &[(&str, &str)], results: &[(&str, &str)]) -> Result<(), WireFault> {
     let mut open = calls.to_vec();
     for (name, id) in results {
         let is_its = |call: &&(&str, &str)| {
             call.0 == *name && (id.is_empty() || call.1.is_empty() || call.1 == *id)
         };
         let Some(found) = open.iter().position(|call| is_its(&call)) else {
-            return Err(Fault::bad(format!(
+            return Err(WireFault::bad(format!(
                 "Please ensure that the function response '{name}' has the name and the id of a \
                  function call of the turn before."
             )));
@@ -338,7 +338,7 @@ fn matching(calls: &[(&str, &str)], results: &[(&str, &str)]) -> Result<(), Faul
 }
 
 /// The order of turns with calls and results.
-fn turns(contents: &[Value]) -> Result<(), Fault> {
+fn turns(contents: &[Value]) -> Result<(), WireFault> {
     let mut calls = Vec::new();
     let mut before: Option<&str> = None;
     for content in contents {
@@ -347,24 +347,24 @@ fn turns(contents: &[Value]) -> Result<(), Fault> {
         if !results.is_empty() && calls.is_empty() {
             let message = "Please ensure that function response turn comes immediately after a \
                 function call turn.";
-            return Err(Fault::bad(message));
+            return Err(WireFault::bad(message));
         }
         if calls.len() != results.len() {
             let message = "Please ensure that the number of function response parts is equal to \
                 the number of function call parts of the function call turn.";
-            return Err(Fault::bad(message));
+            return Err(WireFault::bad(message));
         }
         matching(&calls, &results)?;
         calls = those(content, "functionCall");
         if !calls.is_empty() && (!model || before.is_none_or(|before| before == "model")) {
             let message = "Please ensure that function call turn comes immediately after a user \
                 turn or after a function response turn.";
-            return Err(Fault::bad(message));
+            return Err(WireFault::bad(message));
         }
         before = Some(if model { "model" } else { "user" });
     }
     if !calls.is_empty() {
-        return Err(Fault::bad(
+        return Err(WireFault::bad(
             "Please ensure that the number of function response parts is equal to the number of \
              function call parts of the function call turn.",
         ));

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::names::{in_range, is_image_url, is_name, items, text};
 use super::schema;
-use crate::wire::Fault;
+use crate::wire::WireFault;
 
 /// Other formats' fields: one of them here means a faulty conversion.
 const FOREIGN: [&str; 11] = [
@@ -26,24 +26,24 @@ const FOREIGN: [&str; 11] = [
 const LONGEST_NAME: usize = 64;
 const MOST_STOPS: usize = 4;
 
-pub(super) fn check(body: &Value) -> Result<(), Fault> {
+pub(super) fn check(body: &Value) -> Result<(), WireFault> {
     if let Some(field) = FOREIGN.iter().find(|field| body.get(**field).is_some()) {
-        return Err(Fault::bad(format!("Unrecognized request argument supplied: {field}")));
+        return Err(WireFault::bad(format!("Unrecognized request argument supplied: {field}")));
     }
     scalars(body)?;
     tools(body)?;
     let messages = items(&body["messages"]);
     if messages.is_empty() {
-        return Err(Fault::bad("[] is too short - 'messages'").param("messages"));
+        return Err(WireFault::bad("[] is too short - 'messages'").param("messages"));
     }
     messages.iter().enumerate().try_for_each(|(at, message)| shape(message, at))?;
     pairs(messages)
 }
 
-fn scalars(body: &Value) -> Result<(), Fault> {
+fn scalars(body: &Value) -> Result<(), WireFault> {
     for (field, most) in [("temperature", 2), ("top_p", 1)] {
         if !in_range(&body[field], most) {
-            return Err(Fault::bad(format!(
+            return Err(WireFault::bad(format!(
                 "Invalid '{field}': expected a number from 0 to {most}."
             ))
             .param(field));
@@ -51,19 +51,19 @@ fn scalars(body: &Value) -> Result<(), Fault> {
     }
     if !body["stream_options"].is_null() && body["stream"] != true {
         let message = "The 'stream_options' parameter is only allowed when 'stream' is enabled.";
-        return Err(Fault::bad(message).param("stream_options"));
+        return Err(WireFault::bad(message).param("stream_options"));
     }
     if items(&body["stop"]).len() > MOST_STOPS {
         let message = format!(
             "Invalid 'stop': array too long. Expected an array with maximum length {MOST_STOPS}."
         );
-        return Err(Fault::bad(message).param("stop").code("array_above_max_length"));
+        return Err(WireFault::bad(message).param("stop").code("array_above_max_length"));
     }
     for field in ["max_tokens", "max_completion_tokens"] {
         if !body[field].is_null() && body[field].as_u64().is_none_or(|count| count == 0) {
             let message =
                 format!("Invalid '{field}': integer below minimum value. Expected a value >= 1.");
-            return Err(Fault::bad(message).param(field).code("integer_below_min_value"));
+            return Err(WireFault::bad(message).param(field).code("integer_below_min_value"));
         }
     }
     let format = &body["response_format"];
@@ -73,19 +73,19 @@ fn scalars(body: &Value) -> Result<(), Fault> {
         Some("json_schema") if is_name(text(&format["json_schema"]["name"]), LONGEST_NAME) => {
             schema::check(&format["json_schema"]["schema"], "response_format.json_schema.schema")
         }
-        _ => Err(Fault::bad("Missing or invalid 'response_format'.").param("response_format")),
+        _ => Err(WireFault::bad("Missing or invalid 'response_format'.").param("response_format")),
     }
 }
 
-fn tools(body: &Value) -> Result<(), Fault> {
+fn tools(body: &Value) -> Result<(), WireFault> {
     let tools = items(&body["tools"]);
     if body["tools"].is_array() && tools.is_empty() {
-        return Err(Fault::bad("[] is too short - 'tools'").param("tools"));
+        return Err(WireFault::bad("[] is too short - 'tools'").param("tools"));
     }
     for field in ["tool_choice", "parallel_tool_calls"] {
         if tools.is_empty() && !body[field].is_null() && body[field] != "none" {
             let message = format!("'{field}' is only allowed when 'tools' are specified.");
-            return Err(Fault::bad(message).param(field));
+            return Err(WireFault::bad(message).param(field));
         }
     }
     for (at, tool) in tools.iter().enumerate() {
@@ -103,7 +103,7 @@ fn tools(body: &Value) -> Result<(), Fault> {
                  'type: \"object\"'.",
                 text(&function["name"])
             );
-            return Err(Fault::bad(message).param(format!("tools[{at}].function.parameters")));
+            return Err(WireFault::bad(message).param(format!("tools[{at}].function.parameters")));
         }
         schema::check(&function["parameters"], &format!("tools[{at}].function.parameters"))?;
     }
@@ -121,12 +121,12 @@ fn tools(body: &Value) -> Result<(), Fault> {
 }
 
 /// An unknown value.
-pub(super) fn invalid(param: &str, value: &str) -> Fault {
-    Fault::bad(format!("Invalid value: '{value}'.")).param(param).code("invalid_value")
+pub(super) fn invalid(param: &str, value: &str) -> WireFault {
+    WireFault::bad(format!("Invalid value: '{value}'.")).param(param).code("invalid_value")
 }
 
 /// A malformed name.
-pub(super) fn bad_name(param: &str, name: &str) -> Fault {
+pub(super) fn bad_name(param: &str, name: &str) -> WireFault {
     let shown: String = name.chars().take(80).collect();
     let message = if name.len() > LONGEST_NAME {
         format!(
@@ -139,10 +139,10 @@ pub(super) fn bad_name(param: &str, name: &str) -> Fault {
              '^[a-zA-Z0-9_-]+$'."
         )
     };
-    Fault::bad(message).param(param).code("invalid_value")
+    WireFault::bad(message).param(param).code("invalid_value")
 }
 
-fn shape(message: &Value, at: usize) -> Result<(), Fault> {
+fn shape(message: &Value, at: usize) -> Result<(), WireFault> {
     let path = format!("messages[{at}]");
     let role = text(&message["role"]);
     if !matches!(role, "system" | "developer" | "user" | "assistant" | "tool" | "function") {
@@ -150,20 +150,20 @@ fn shape(message: &Value, at: usize) -> Result<(), Fault> {
     }
     let calls = &message["tool_calls"];
     if calls.is_array() && items(calls).is_empty() {
-        return Err(Fault::bad(format!("[] is too short - '{path}.tool_calls'")).param(path));
+        return Err(WireFault::bad(format!("[] is too short - '{path}.tool_calls'")).param(path));
     }
     for (index, call) in items(calls).iter().enumerate() {
         let path = format!("{path}.tool_calls[{index}]");
         let id = text(&call["id"]);
         if id.is_empty() {
-            return Err(Fault::bad(format!("Missing required parameter: '{path}.id'."))
+            return Err(WireFault::bad(format!("Missing required parameter: '{path}.id'."))
                 .param(format!("{path}.id")));
         }
         if id.len() > LONGEST_NAME {
             return Err(bad_name(&format!("{path}.id"), id));
         }
         if items(calls)[..index].iter().any(|other| other["id"] == call["id"]) {
-            return Err(Fault::bad(format!("Duplicate value for 'tool_call_id' of '{id}'."))
+            return Err(WireFault::bad(format!("Duplicate value for 'tool_call_id' of '{id}'."))
                 .param(format!("{path}.id")));
         }
         if call["type"] == "custom" {
@@ -174,7 +174,7 @@ fn shape(message: &Value, at: usize) -> Result<(), Fault> {
             || text(&function["name"]).is_empty()
             || !function["arguments"].is_string()
         {
-            return Err(Fault::bad(format!(
+            return Err(WireFault::bad(format!(
                 "Invalid type for '{path}': expected a function call."
             ))
             .param(path));
@@ -185,12 +185,12 @@ fn shape(message: &Value, at: usize) -> Result<(), Fault> {
     }
     if role == "tool" && text(&message["tool_call_id"]).is_empty() {
         let param = format!("{path}.tool_call_id");
-        return Err(Fault::bad(format!("Missing required parameter: '{param}'.")).param(param));
+        return Err(WireFault::bad(format!("Missing required parameter: '{param}'.")).param(param));
     }
     content(&message["content"], role, !items(calls).is_empty(), &path)
 }
 
-fn content(content: &Value, role: &str, calls: bool, path: &str) -> Result<(), Fault> {
+fn content(content: &Value, role: &str, calls: bool, path: &str) -> Result<(), WireFault> {
     match content {
         Value::String(_) => Ok(()),
         Value::Null if role == "assistant" && calls => Ok(()),
@@ -206,10 +206,10 @@ fn content(content: &Value, role: &str, calls: bool, path: &str) -> Result<(), F
                     {
                         Ok(())
                     }
-                    "image_url" if role == "user" => {
-                        Err(Fault::bad("Invalid image: the URL or its base64 data is not valid.")
-                            .code("invalid_image_url"))
-                    }
+                    "image_url" if role == "user" => Err(WireFault::bad(
+                        "Invalid image: the URL or its base64 data is not valid.",
+                    )
+                    .code("invalid_image_url")),
                     "input_audio" | "file" if role == "user" => Ok(()),
                     _ => Err(invalid(&format!("{path}.type"), kind)),
                 }
@@ -218,12 +218,12 @@ fn content(content: &Value, role: &str, calls: bool, path: &str) -> Result<(), F
         _ => {
             let message =
                 "Invalid value for 'content': expected a string, or a list with at least one part.";
-            Err(Fault::bad(message).param(format!("{path}.content")))
+            Err(WireFault::bad(message).param(format!("{path}.content")))
         }
     }
 }
 
-fn pairs(messages: &[Value]) -> Result<(), Fault> {
+fn pairs(messages: &[Value]) -> Result<(), WireFault> {
     let mut open: Vec<&str> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         if message["role"] == "tool" {
@@ -231,7 +231,7 @@ fn pairs(messages: &[Value]) -> Result<(), Fault> {
             let Some(found) = open.iter().position(|call| *call == id) else {
                 let message = "Invalid parameter: messages with role 'tool' must be a response to \
                     a preceding message with 'tool_calls'.";
-                return Err(Fault::bad(message).param(format!("messages[{at}].role")));
+                return Err(WireFault::bad(message).param(format!("messages[{at}].role")));
             };
             open.swap_remove(found);
             continue;
@@ -242,11 +242,11 @@ fn pairs(messages: &[Value]) -> Result<(), Fault> {
     unanswered(&open)
 }
 
-fn unanswered(open: &[&str]) -> Result<(), Fault> {
+fn unanswered(open: &[&str]) -> Result<(), WireFault> {
     if open.is_empty() {
         return Ok(());
     }
-    Err(Fault::bad(format!(
+    Err(WireFault::bad(format!(
         "An assistant message with 'tool_calls' must be followed by tool messages responding to \
          each 'tool_call_id'. The following tool_call_ids did not have response messages: {}",
         open.join(", ")

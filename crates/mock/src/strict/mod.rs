@@ -16,9 +16,9 @@ use axum::http::Method;
 use http::request::Parts;
 use serde_json::Value;
 
-use super::ask::{self, Asked};
-use super::path::{Operation, Route};
-use super::wire::Fault;
+use super::ask::{self, MockAsk};
+use super::path::{MockOperation, Route};
+use super::wire::WireFault;
 use tollgate_formats::domain::format::WireFormat;
 
 /// Credentials with this prefix are refused as invalid.
@@ -27,16 +27,16 @@ const BAD_KEY: &str = "invalid";
 const NO_MODEL: &str = "no-such";
 
 /// A wrong method, and the websocket that the responses service may be asked for.
-pub(super) fn method(route: &Route, parts: &Parts) -> Result<(), Fault> {
-    let reading = matches!(route.operation, Operation::ListModels | Operation::GetModel(_));
+pub(super) fn method(route: &Route, parts: &Parts) -> Result<(), WireFault> {
+    let reading = matches!(route.operation, MockOperation::ListModels | MockOperation::GetModel(_));
     let wanted = if reading { Method::GET } else { Method::POST };
     if parts.method == wanted {
         return Ok(());
     }
     if parts.headers.contains_key("upgrade") {
-        return Err(Fault::new(426, "Upgrade Required: this service has no websocket"));
+        return Err(WireFault::new(426, "Upgrade Required: this service has no websocket"));
     }
-    Err(Fault::new(405, format!("Method {} is not allowed here", parts.method)))
+    Err(WireFault::new(405, format!("Method {} is not allowed here", parts.method)))
 }
 
 /// The credential in the place of `format`; in any place if not `strict`.
@@ -56,7 +56,7 @@ pub(super) fn credential(
 }
 
 /// Refuses a missing or bad credential.
-pub(super) fn authenticated(format: WireFormat, key: Option<&str>) -> Result<(), Fault> {
+pub(super) fn authenticated(format: WireFormat, key: Option<&str>) -> Result<(), WireFault> {
     let (missing, bad) = match format {
         WireFormat::Native => ("x-api-key header is required", "invalid x-api-key"),
         WireFormat::Chat | WireFormat::Responses => (
@@ -70,15 +70,15 @@ pub(super) fn authenticated(format: WireFormat, key: Option<&str>) -> Result<(),
         ),
     };
     match key {
-        None => Err(Fault::new(401, missing)),
-        Some(key) if key.starts_with(BAD_KEY) => Err(Fault::new(401, bad)),
+        None => Err(WireFault::new(401, missing)),
+        Some(key) if key.starts_with(BAD_KEY) => Err(WireFault::new(401, bad)),
         Some(_) => Ok(()),
     }
 }
 
-/// A body that is no JSON.
-pub(super) fn bad_json(format: WireFormat, error: &serde_json::Error) -> Fault {
-    Fault::bad(match format {
+/// A body that is not JSON.
+pub(super) fn bad_json(format: WireFormat, error: &serde_json::Error) -> WireFault {
+    WireFault::bad(match format {
         WireFormat::Native => format!("The request body is not valid JSON: {error}"),
         WireFormat::Chat | WireFormat::Responses => {
             format!("We could not parse the JSON body of your request: {error}")
@@ -88,8 +88,8 @@ pub(super) fn bad_json(format: WireFormat, error: &serde_json::Error) -> Fault {
 }
 
 /// A model that does not exist.
-pub(super) fn no_model(format: WireFormat, id: &str) -> Fault {
-    let fault = Fault::new(
+pub(super) fn no_model(format: WireFormat, id: &str) -> WireFault {
+    let fault = WireFault::new(
         404,
         match format {
             WireFormat::Native => format!("model: {id}"),
@@ -111,12 +111,12 @@ pub(super) fn request(
     route: &Route,
     parts: &Parts,
     body: &Value,
-    asked: &Asked,
+    asked: &MockAsk,
     strict: bool,
-) -> Result<(), Fault> {
+) -> Result<(), WireFault> {
     let format = route.format;
     if !body.is_object() {
-        return Err(Fault::bad("The request body must be a JSON object"));
+        return Err(WireFault::bad("The request body must be a JSON object"));
     }
     if asked.model.is_empty() {
         return Err(missing(format, "model"));
@@ -137,11 +137,11 @@ pub(super) fn request(
     if !strict {
         return Ok(());
     }
-    let counting = route.operation == Operation::CountTokens;
+    let counting = route.operation == MockOperation::CountTokens;
     models::check(format, &asked.model, inner)?;
     match format {
         WireFormat::Native if !parts.headers.contains_key("anthropic-version") => {
-            Err(Fault::bad("anthropic-version: header is required"))
+            Err(WireFault::bad("anthropic-version: header is required"))
         }
         WireFormat::Native => native::check(body, counting),
         WireFormat::Chat => chat::check(body),
@@ -154,13 +154,13 @@ pub(super) fn request(
 }
 
 /// A missing required field, in each service's terms.
-fn missing(format: WireFormat, field: &str) -> Fault {
+fn missing(format: WireFormat, field: &str) -> WireFault {
     match format {
-        WireFormat::Native => Fault::bad(format!("{field}: Field required")),
+        WireFormat::Native => WireFault::bad(format!("{field}: Field required")),
         WireFormat::Chat | WireFormat::Responses => {
-            let fault = Fault::bad(format!("Missing required parameter: '{field}'."));
+            let fault = WireFault::bad(format!("Missing required parameter: '{field}'."));
             fault.param(field).code("missing_required_parameter")
         }
-        WireFormat::AltCli => Fault::bad(format!("{field} is not specified")),
+        WireFormat::AltCli => WireFault::bad(format!("{field} is not specified")),
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::names::text;
 use crate::ask::either;
-use crate::wire::Fault;
+use crate::wire::WireFault;
 use tollgate_formats::domain::format::WireFormat;
 
 /// The efforts that models of these names take; the first name that fits counts.
@@ -20,7 +20,7 @@ const EFFORTS: [(&str, &[&str]); 9] = [
     ("gpt-6", &["low", "medium", "high", "xhigh", "max"]),
 ];
 
-pub(super) fn check(format: WireFormat, model: &str, body: &Value) -> Result<(), Fault> {
+pub(super) fn check(format: WireFormat, model: &str, body: &Value) -> Result<(), WireFault> {
     match format {
         WireFormat::Native => Ok(()),
         WireFormat::Chat => effort(model, &body["reasoning_effort"], "reasoning_effort", body),
@@ -31,13 +31,13 @@ pub(super) fn check(format: WireFormat, model: &str, body: &Value) -> Result<(),
     }
 }
 
-fn effort(model: &str, asked: &Value, field: &str, body: &Value) -> Result<(), Fault> {
+fn effort(model: &str, asked: &Value, field: &str, body: &Value) -> Result<(), WireFault> {
     let Some((_, taken)) = EFFORTS.iter().find(|(name, _)| model.starts_with(name)) else {
         return Ok(());
     };
     let unsupported = |field: &str| {
         let message = format!("Unsupported parameter: '{field}' is not supported with this model.");
-        Err(Fault::bad(message).param(field).code("unsupported_parameter"))
+        Err(WireFault::bad(message).param(field).code("unsupported_parameter"))
     };
     if !asked.is_null() && taken.is_empty() {
         return unsupported(field);
@@ -49,7 +49,7 @@ fn effort(model: &str, asked: &Value, field: &str, body: &Value) -> Result<(), F
             text(asked),
             taken.join(", ")
         );
-        return Err(Fault::bad(message).param(field).code("unsupported_value"));
+        return Err(WireFault::bad(message).param(field).code("unsupported_value"));
     }
     let has_functions = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
     if field == "reasoning_effort"
@@ -62,7 +62,7 @@ fn effort(model: &str, asked: &Value, field: &str, body: &Value) -> Result<(), F
              /v1/chat/completions. To use function tools, use /v1/responses or set \
              reasoning_effort to 'none'."
         );
-        return Err(Fault::bad(message).param(field));
+        return Err(WireFault::bad(message).param(field));
     }
     let is_off = asked.is_null() && taken.contains(&"none") || text(asked) == "none";
     let refused: &[&str] = match (taken.is_empty(), is_off) {
@@ -76,29 +76,29 @@ fn effort(model: &str, asked: &Value, field: &str, body: &Value) -> Result<(), F
     }
 }
 
-fn thinking(model: &str, config: &Value) -> Result<(), Fault> {
+fn thinking(model: &str, config: &Value) -> Result<(), WireFault> {
     let config = either(config, "thinkingConfig");
     let (budget, level) = (either(config, "thinkingBudget"), either(config, "thinkingLevel"));
     if !budget.is_null() && !level.is_null() {
-        return Err(Fault::bad("You can only set one of thinking budget and thinking level."));
+        return Err(WireFault::bad("You can only set one of thinking budget and thinking level."));
     }
     let is_pro = model.contains("pro");
     let takes_levels = model.starts_with("gemini-3");
     if takes_levels && !budget.is_null() {
-        return Err(Fault::bad("Thinking budget is not supported for this model."));
+        return Err(WireFault::bad("Thinking budget is not supported for this model."));
     }
     if !takes_levels && !level.is_null() {
-        return Err(Fault::bad("Thinking level is not supported for this model."));
+        return Err(WireFault::bad("Thinking level is not supported for this model."));
     }
     let tokens = budget.as_i64().unwrap_or(-1);
     if tokens == 0 && is_pro {
         let message = "Budget 0 is invalid. This model only works in thinking mode.";
-        return Err(Fault::bad(message));
+        return Err(WireFault::bad(message));
     }
     let least = if model == "gemini-2.5-pro" { 128 } else { 0 };
     let most = if is_pro { 32_768 } else { 24_576 };
     if tokens != -1 && !(least..=most).contains(&tokens) {
-        return Err(Fault::bad(format!("The thinking budget ({tokens}) is invalid.")));
+        return Err(WireFault::bad(format!("The thinking budget ({tokens}) is invalid.")));
     }
     let missing: &[&str] = match model {
         "gemini-3-pro-preview" => &["MINIMAL", "MEDIUM"],
@@ -109,7 +109,7 @@ fn thinking(model: &str, config: &Value) -> Result<(), Fault> {
         true => {
             let message =
                 format!("Thinking level {} is not supported for this model.", text(level));
-            Err(Fault::bad(message))
+            Err(WireFault::bad(message))
         }
         false => Ok(()),
     }

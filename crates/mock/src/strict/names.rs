@@ -45,12 +45,12 @@ pub(super) fn in_range(value: &Value, most: u32) -> bool {
         || value.as_f64().is_some_and(|number| (0.0..=f64::from(most)).contains(&number))
 }
 
-/// The elements, or none when it is no list.
+/// The elements, or none when it is not a list.
 pub(super) fn items(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The text, or "" when it is no text.
+/// The text, or "" when it is not text.
 pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::chat::{bad_name, invalid};
 use super::names::{in_range, is_image_url, is_name, items, text, unknown};
 use super::schema;
-use crate::wire::Fault;
+use crate::wire::WireFault;
 
 const FIELDS: [&str; 37] = [
     "access_programs",
@@ -49,9 +49,9 @@ const FIELDS: [&str; 37] = [
 const LEAST_OUTPUT: u64 = 16;
 const LONGEST_NAME: usize = 64;
 
-pub(super) fn check(body: &Value) -> Result<(), Fault> {
+pub(super) fn check(body: &Value) -> Result<(), WireFault> {
     if let Some(field) = unknown(body, &FIELDS) {
-        return Err(Fault::bad(format!("Unknown parameter: '{field}'."))
+        return Err(WireFault::bad(format!("Unknown parameter: '{field}'."))
             .param(field)
             .code("unknown_parameter"));
     }
@@ -66,10 +66,10 @@ pub(super) fn check(body: &Value) -> Result<(), Fault> {
     }
 }
 
-fn scalars(body: &Value) -> Result<(), Fault> {
+fn scalars(body: &Value) -> Result<(), WireFault> {
     for (field, most) in [("temperature", 2), ("top_p", 1)] {
         if !in_range(&body[field], most) {
-            return Err(Fault::bad(format!(
+            return Err(WireFault::bad(format!(
                 "Invalid '{field}': expected a number from 0 to {most}."
             ))
             .param(field));
@@ -81,12 +81,13 @@ fn scalars(body: &Value) -> Result<(), Fault> {
             "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= \
              {LEAST_OUTPUT}, but got {most} instead."
         );
-        return Err(Fault::bad(message).param("max_output_tokens").code("integer_below_min_value"));
+        return Err(WireFault::bad(message)
+            .param("max_output_tokens")
+            .code("integer_below_min_value"));
     }
     if !body["instructions"].is_null() && !body["instructions"].is_string() {
-        return Err(
-            Fault::bad("Invalid type for 'instructions': expected a string.").param("instructions")
-        );
+        return Err(WireFault::bad("Invalid type for 'instructions': expected a string.")
+            .param("instructions"));
     }
     let effort = &body["reasoning"]["effort"];
     let efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
@@ -107,13 +108,13 @@ fn scalars(body: &Value) -> Result<(), Fault> {
     }
 }
 
-fn missing(param: &str) -> Fault {
-    Fault::bad(format!("Missing required parameter: '{param}'."))
+fn missing(param: &str) -> WireFault {
+    WireFault::bad(format!("Missing required parameter: '{param}'."))
         .param(param)
         .code("missing_required_parameter")
 }
 
-fn tools(body: &Value) -> Result<(), Fault> {
+fn tools(body: &Value) -> Result<(), WireFault> {
     let tools = items(&body["tools"]);
     for (at, tool) in tools.iter().enumerate() {
         let path = format!("tools[{at}]");
@@ -135,7 +136,7 @@ fn tools(body: &Value) -> Result<(), Fault> {
                 "Invalid schema for function '{}': schema must be of type 'object'.",
                 text(&tool["name"])
             );
-            return Err(Fault::bad(message)
+            return Err(WireFault::bad(message)
                 .param(format!("{path}.parameters"))
                 .code("invalid_function_parameters"));
         }
@@ -150,14 +151,14 @@ fn tools(body: &Value) -> Result<(), Fault> {
             let known = tools.iter().any(|tool| tool["name"] == choice["name"]);
             let message =
                 format!("Tool choice '{}' not found in 'tools' parameter.", text(&choice["name"]));
-            if known { Ok(()) } else { Err(Fault::bad(message).param("tool_choice")) }
+            if known { Ok(()) } else { Err(WireFault::bad(message).param("tool_choice")) }
         }
         Value::Object(_) if choice["type"].is_string() => Ok(()),
         other => Err(invalid("tool_choice", &other.to_string())),
     }
 }
 
-fn item(item: &Value, path: &str) -> Result<(), Fault> {
+fn item(item: &Value, path: &str) -> Result<(), WireFault> {
     let kind = item["type"].as_str().unwrap_or("message");
     let prefix = match kind {
         "message" => "msg",
@@ -170,7 +171,7 @@ fn item(item: &Value, path: &str) -> Result<(), Fault> {
     {
         let message =
             format!("Invalid '{path}.id': '{id}'. Expected an ID that begins with '{prefix}'.");
-        return Err(Fault::bad(message).param(format!("{path}.id")).code("invalid_value"));
+        return Err(WireFault::bad(message).param(format!("{path}.id")).code("invalid_value"));
     }
     let need = |fields: &[&str]| match fields.iter().find(|field| item[**field].is_null()) {
         Some(field) => Err(missing(&format!("{path}.{field}"))),
@@ -184,7 +185,7 @@ fn item(item: &Value, path: &str) -> Result<(), Fault> {
                 return Err(bad_name(&format!("{path}.call_id"), text(&item["call_id"])));
             }
             if !item["arguments"].is_string() {
-                return Err(Fault::bad(format!(
+                return Err(WireFault::bad(format!(
                     "Invalid type for '{path}.arguments': expected a string."
                 )));
             }
@@ -207,7 +208,7 @@ fn item(item: &Value, path: &str) -> Result<(), Fault> {
     }
 }
 
-fn message(message: &Value, path: &str) -> Result<(), Fault> {
+fn message(message: &Value, path: &str) -> Result<(), WireFault> {
     let role = text(&message["role"]);
     if !matches!(role, "user" | "assistant" | "system" | "developer") {
         return Err(invalid(&format!("{path}.role"), role));
@@ -223,7 +224,7 @@ fn message(message: &Value, path: &str) -> Result<(), Fault> {
     }
 }
 
-fn part(part: &Value, role: &str, path: &str) -> Result<(), Fault> {
+fn part(part: &Value, role: &str, path: &str) -> Result<(), WireFault> {
     let kind = text(&part["type"]);
     let by_model = role == "assistant";
     match kind {
@@ -237,7 +238,7 @@ fn part(part: &Value, role: &str, path: &str) -> Result<(), Fault> {
             }
             let message =
                 format!("Invalid '{path}.image_url'. Expected a valid URL or base64 data URL.");
-            Err(Fault::bad(message).param(format!("{path}.image_url")).code("invalid_value"))
+            Err(WireFault::bad(message).param(format!("{path}.image_url")).code("invalid_value"))
         }
         "input_file" | "input_audio" if !by_model => Ok(()),
         _ => Err(invalid(path, kind)),
@@ -245,20 +246,20 @@ fn part(part: &Value, role: &str, path: &str) -> Result<(), Fault> {
 }
 
 /// Every call has one output after it, every output its call before it.
-fn pairs(input: &[Value]) -> Result<(), Fault> {
+fn pairs(input: &[Value]) -> Result<(), WireFault> {
     let mut open: Vec<&str> = Vec::new();
     for item in input {
         let id = text(&item["call_id"]);
         match text(&item["type"]) {
             "function_call" | "custom_tool_call" if open.contains(&id) => {
-                return Err(Fault::bad(format!("Duplicate function call {id}.")).param("input"));
+                return Err(WireFault::bad(format!("Duplicate function call {id}.")).param("input"));
             }
             "function_call" | "custom_tool_call" => open.push(id),
             "function_call_output" | "custom_tool_call_output" => {
                 let Some(found) = open.iter().position(|call| *call == id) else {
                     let message =
                         format!("No tool call found for function call output with call_id {id}.");
-                    return Err(Fault::bad(message).param("input"));
+                    return Err(WireFault::bad(message).param("input"));
                 };
                 open.swap_remove(found);
             }
@@ -267,7 +268,8 @@ fn pairs(input: &[Value]) -> Result<(), Fault> {
     }
     match open.first() {
         Some(id) => {
-            Err(Fault::bad(format!("No tool output found for function call {id}.")).param("input"))
+            Err(WireFault::bad(format!("No tool output found for function call {id}."))
+                .param("input"))
         }
         None => Ok(()),
     }

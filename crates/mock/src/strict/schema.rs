@@ -3,13 +3,13 @@
 
 use serde_json::Value;
 
-use crate::wire::Fault;
+use crate::wire::WireFault;
 
 /// Refuses a schema with such a member. `place`: its field in the request.
-pub(super) fn check(schema: &Value, place: &str) -> Result<(), Fault> {
+pub(super) fn check(schema: &Value, place: &str) -> Result<(), WireFault> {
     match null_in(schema, "") {
         None => Ok(()),
-        Some(path) => Err(Fault::bad(format!(
+        Some(path) => Err(WireFault::bad(format!(
             "{place}: JSON schema is invalid: None is not valid under any of the given schemas, at \
              '{path}'"
         ))

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-type Check = fn(&Value) -> Result<(), Fault>;
+type Check = fn(&Value) -> Result<(), WireFault>;
 
 /// `good` passes; each change (JSON pointer, value) to it is refused with a message that contains
 /// the words.

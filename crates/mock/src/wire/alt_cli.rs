@@ -3,19 +3,19 @@
 use serde_json::{Value, json};
 
 use crate::directive::Finish;
-use crate::reply::{MockCall, Part, Reply};
+use crate::reply::{MockCall, MockPart, MockReply};
 use tollgate_formats::domain::usage::Usage;
 
 const CALL_PREFIX: &str = "fc_";
 /// In place of the real service's signature of a thought: valid base64.
 const SIGNATURE: &str = "bW9jay10aG91Z2h0";
 
-pub(super) fn whole(reply: &Reply) -> Value {
+pub(super) fn whole(reply: &MockReply) -> Value {
     let parts: Vec<Value> = reply.parts.iter().map(part).collect();
     wrap(reply, chunk(reply, parts, true))
 }
 
-fn wrap(reply: &Reply, value: Value) -> Value {
+fn wrap(reply: &MockReply, value: Value) -> Value {
     if reply.wrapped {
         json!({"response": value, "traceId": format!("mock{:06}", reply.serial)})
     } else {
@@ -23,11 +23,11 @@ fn wrap(reply: &Reply, value: Value) -> Value {
     }
 }
 
-fn part(part: &Part) -> Value {
+fn part(part: &MockPart) -> Value {
     match part {
-        Part::Thinking(text) => json!({"text": text, "thought": true}),
-        Part::Text(text) => json!({"text": text}),
-        Part::MockCall(call) => call_part(call),
+        MockPart::Thinking(text) => json!({"text": text, "thought": true}),
+        MockPart::Text(text) => json!({"text": text}),
+        MockPart::MockCall(call) => call_part(call),
     }
 }
 
@@ -38,7 +38,7 @@ fn call_part(call: &MockCall) -> Value {
     })
 }
 
-fn chunk(reply: &Reply, parts: Vec<Value>, last: bool) -> Value {
+fn chunk(reply: &MockReply, parts: Vec<Value>, last: bool) -> Value {
     let mut candidate = json!({"content": {"parts": parts, "role": "model"}});
     if last {
         candidate["finishReason"] = json!(finish_reason(reply.finish));
@@ -93,19 +93,19 @@ pub(super) fn sse_line(value: &Value) -> String {
     format!("data: {value}\r\n\r\n")
 }
 
-pub(super) fn events(reply: &Reply) -> Vec<String> {
+pub(super) fn events(reply: &MockReply) -> Vec<String> {
     let mut pieces: Vec<Value> = Vec::new();
     for one in &reply.parts {
         match one {
-            Part::Thinking(text) => {
+            MockPart::Thinking(text) => {
                 pieces.extend(
                     reply.deltas(text).into_iter().map(|p| json!({"text": p, "thought": true})),
                 );
             }
-            Part::Text(text) => {
+            MockPart::Text(text) => {
                 pieces.extend(reply.deltas(text).into_iter().map(|p| json!({"text": p})))
             }
-            Part::MockCall(call) => pieces.push(call_part(call)),
+            MockPart::MockCall(call) => pieces.push(call_part(call)),
         }
     }
     let mut chunks: Vec<Value> = Vec::with_capacity(pieces.len() + 1);

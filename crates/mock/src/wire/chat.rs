@@ -4,22 +4,22 @@ use serde_json::{Value, json};
 
 use super::{CREATED, data};
 use crate::directive::Finish;
-use crate::reply::{MockCall, Part, Reply};
+use crate::reply::{MockCall, MockPart, MockReply};
 use tollgate_formats::domain::usage::Usage;
 
 const CALL_PREFIX: &str = "call_";
 const ARGUMENT_PIECE: usize = 24;
 
-pub(super) fn whole(reply: &Reply) -> Value {
+pub(super) fn whole(reply: &MockReply) -> Value {
     let mut message =
         json!({"role": "assistant", "content": null, "refusal": null, "annotations": []});
     let mut text: Option<String> = None;
     let mut calls = Vec::new();
     for part in &reply.parts {
         match part {
-            Part::Thinking(thinking) => message["reasoning_content"] = json!(thinking),
-            Part::Text(more) => text.get_or_insert_default().push_str(more),
-            Part::MockCall(call) => calls.push(call_value(call, &call.text)),
+            MockPart::Thinking(thinking) => message["reasoning_content"] = json!(thinking),
+            MockPart::Text(more) => text.get_or_insert_default().push_str(more),
+            MockPart::MockCall(call) => calls.push(call_value(call, &call.text)),
         }
     }
     message["content"] = json!(text);
@@ -35,7 +35,7 @@ pub(super) fn whole(reply: &Reply) -> Value {
     whole
 }
 
-fn head(reply: &Reply, object: &str) -> Value {
+fn head(reply: &MockReply, object: &str) -> Value {
     json!({
         "id": format!("chatcmpl-mock{:06}", reply.serial), "object": object, "created": CREATED, "model": reply.model,
         "service_tier": "default", "system_fingerprint": "fp_mock",
@@ -72,7 +72,7 @@ fn usage_value(usage: &Usage) -> Value {
     })
 }
 
-pub(super) fn events(reply: &Reply) -> Vec<String> {
+pub(super) fn events(reply: &MockReply) -> Vec<String> {
     let mut events = Vec::new();
     events.extend((0..reply.pings).map(|_| ": ping\n\n".to_owned()));
     let chunk = |delta: Value, finish: Option<&str>| {
@@ -88,7 +88,7 @@ pub(super) fn events(reply: &Reply) -> Vec<String> {
     let mut index = 0;
     for part in &reply.parts {
         match part {
-            Part::Thinking(text) => {
+            MockPart::Thinking(text) => {
                 events.extend(
                     reply
                         .deltas(text)
@@ -96,12 +96,12 @@ pub(super) fn events(reply: &Reply) -> Vec<String> {
                         .map(|p| chunk(json!({"reasoning_content": p}), None)),
                 );
             }
-            Part::Text(text) => {
+            MockPart::Text(text) => {
                 events.extend(
                     reply.deltas(text).into_iter().map(|p| chunk(json!({"content": p}), None)),
                 );
             }
-            Part::MockCall(call) => {
+            MockPart::MockCall(call) => {
                 let mut first = call_value(call, "");
                 first["index"] = json!(index);
                 events.push(chunk(json!({"tool_calls": [first]}), None));

@@ -7,7 +7,7 @@ use tollgate_formats::domain::format::WireFormat;
 
 /// An error to report.
 #[derive(Debug, Clone)]
-pub(crate) struct Fault {
+pub(crate) struct WireFault {
     pub status: u16,
     /// The error's type; absent: the format's type for the status.
     pub kind: Option<String>,
@@ -17,7 +17,7 @@ pub(crate) struct Fault {
     pub param: Option<String>,
 }
 
-impl Fault {
+impl WireFault {
     #[must_use]
     pub(crate) fn new(status: u16, message: impl Into<String>) -> Self {
         Self { status, kind: None, message: message.into(), code: None, param: None }

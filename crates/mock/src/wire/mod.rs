@@ -1,6 +1,6 @@
-//! The four writers: each converts a [`Reply`] into its format's complete body and its stream
-//! events, and a [`Fault`] into its error shapes, as the real services and their official clients
-//! use them.
+//! The four writers: each converts a [`MockReply`] into its format's complete body and its stream
+//! events, and a [`WireFault`] into its error shapes, as the real services and their official
+//! clients use them.
 
 mod alt_cli;
 mod chat;
@@ -9,10 +9,10 @@ pub(super) mod models;
 mod native;
 mod responses;
 
-pub(super) use fault::Fault;
+pub(super) use fault::WireFault;
 use serde_json::Value;
 
-use super::reply::Reply;
+use super::reply::MockReply;
 use tollgate_formats::domain::format::WireFormat;
 
 /// The creation time of every reply: fixed, so that replies can be compared. Seconds since the
@@ -21,7 +21,7 @@ pub(super) const CREATED: u64 = 1_700_000_000;
 
 /// The complete body of a reply that is not streamed.
 #[must_use]
-pub(super) fn whole(format: WireFormat, reply: &Reply) -> Value {
+pub(super) fn whole(format: WireFormat, reply: &MockReply) -> Value {
     match format {
         WireFormat::Native => native::whole(reply),
         WireFormat::Responses => responses::whole(reply),
@@ -32,7 +32,7 @@ pub(super) fn whole(format: WireFormat, reply: &Reply) -> Value {
 
 /// The events of a streamed reply, each complete with its line ends.
 #[must_use]
-pub(super) fn events(format: WireFormat, reply: &Reply) -> Vec<String> {
+pub(super) fn events(format: WireFormat, reply: &MockReply) -> Vec<String> {
     match format {
         WireFormat::Native => native::events(reply),
         WireFormat::Responses => responses::events(reply),
@@ -43,7 +43,7 @@ pub(super) fn events(format: WireFormat, reply: &Reply) -> Vec<String> {
 
 /// The event of an error inside a stream. `sequence` is its number among the stream's events.
 #[must_use]
-pub(super) fn stream_error(format: WireFormat, fault: &Fault, sequence: usize) -> String {
+pub(super) fn stream_error(format: WireFormat, fault: &WireFault, sequence: usize) -> String {
     match format {
         WireFormat::Native => sse("error", &fault.body(format)),
         WireFormat::Responses => sse("error", &fault.responses_event(sequence)),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::sse;
 use crate::directive::Finish;
-use crate::reply::{MockCall, Part, Reply};
+use crate::reply::{MockCall, MockPart, MockReply};
 use tollgate_formats::domain::usage::Usage;
 
 const CALL_PREFIX: &str = "toolu_";
@@ -13,7 +13,7 @@ const ARGUMENT_PIECE: usize = 24;
 /// In place of the real service's signature of its thinking: valid base64 and nothing more.
 const SIGNATURE: &str = "bW9jay10aGlua2luZy1zaWduYXR1cmU=";
 
-pub(super) fn whole(reply: &Reply) -> Value {
+pub(super) fn whole(reply: &MockReply) -> Value {
     let content: Vec<Value> = reply.parts.iter().map(block).collect();
     let mut message = head(reply);
     message["content"] = Value::Array(content);
@@ -25,20 +25,20 @@ pub(super) fn whole(reply: &Reply) -> Value {
     message
 }
 
-fn head(reply: &Reply) -> Value {
+fn head(reply: &MockReply) -> Value {
     json!({
         "id": format!("msg_mock{:06}", reply.serial), "type": "message", "role": "assistant", "model": reply.model,
         "content": [], "stop_reason": null, "stop_sequence": null,
     })
 }
 
-fn block(part: &Part) -> Value {
+fn block(part: &MockPart) -> Value {
     match part {
-        Part::Thinking(text) => {
+        MockPart::Thinking(text) => {
             json!({"type": "thinking", "thinking": text, "signature": SIGNATURE})
         }
-        Part::Text(text) => json!({"type": "text", "text": text}),
-        Part::MockCall(call) => call_block(call, call.arguments.clone()),
+        MockPart::Text(text) => json!({"type": "text", "text": text}),
+        MockPart::MockCall(call) => call_block(call, call.arguments.clone()),
     }
 }
 
@@ -57,7 +57,7 @@ const fn stop_reason(finish: Finish) -> &'static str {
 }
 
 /// The first stop sequence of the request, if it ended the reply.
-fn stop_sequence(reply: &Reply) -> Value {
+fn stop_sequence(reply: &MockReply) -> Value {
     if reply.finish == Finish::StopSequence {
         reply.request["stop_sequences"][0].clone()
     } else {
@@ -83,7 +83,7 @@ fn short_usage(usage: &Usage, output: u64) -> Value {
     })
 }
 
-pub(super) fn events(reply: &Reply) -> Vec<String> {
+pub(super) fn events(reply: &MockReply) -> Vec<String> {
     let mut message = head(reply);
     if let Some(usage) = &reply.usage {
         message["usage"] = full_usage(usage, 1);
@@ -105,11 +105,11 @@ pub(super) fn events(reply: &Reply) -> Vec<String> {
     events
 }
 
-fn block_events(reply: &Reply, index: usize, part: &Part, events: &mut Vec<String>) {
+fn block_events(reply: &MockReply, index: usize, part: &MockPart, events: &mut Vec<String>) {
     let start = match part {
-        Part::Thinking(_) => json!({"type": "thinking", "thinking": "", "signature": ""}),
-        Part::Text(_) => json!({"type": "text", "text": ""}),
-        Part::MockCall(call) => call_block(call, json!({})),
+        MockPart::Thinking(_) => json!({"type": "thinking", "thinking": "", "signature": ""}),
+        MockPart::Text(_) => json!({"type": "text", "text": ""}),
+        MockPart::MockCall(call) => call_block(call, json!({})),
     };
     let start = json!({"type": "content_block_start", "index": index, "content_block": start});
     events.push(sse("content_block_start", &start));
@@ -121,18 +121,18 @@ fn block_events(reply: &Reply, index: usize, part: &Part, events: &mut Vec<Strin
         events.push(sse("content_block_delta", &event));
     };
     match part {
-        Part::Thinking(text) => {
+        MockPart::Thinking(text) => {
             for piece in reply.deltas(text) {
                 push(json!({"type": "thinking_delta", "thinking": piece}));
             }
             push(json!({"type": "signature_delta", "signature": SIGNATURE}));
         }
-        Part::Text(text) => {
+        MockPart::Text(text) => {
             for piece in reply.deltas(text) {
                 push(json!({"type": "text_delta", "text": piece}));
             }
         }
-        Part::MockCall(call) => {
+        MockPart::MockCall(call) => {
             push(json!({"type": "input_json_delta", "partial_json": ""}));
             for piece in call.pieces(ARGUMENT_PIECE) {
                 push(json!({"type": "input_json_delta", "partial_json": piece}));

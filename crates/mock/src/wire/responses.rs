@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{CREATED, sse};
 use crate::directive::Finish;
-use crate::reply::{MockCall, Part, Reply};
+use crate::reply::{MockCall, MockPart, MockReply};
 use tollgate_formats::domain::usage::Usage;
 
 const CALL_PREFIX: &str = "call_";
@@ -28,7 +28,7 @@ const REPEATED: [(&str, &str); 13] = [
 ];
 
 /// The response object in a given state.
-fn response(reply: &Reply, status: &str, output: Vec<Value>) -> Value {
+fn response(reply: &MockReply, status: &str, output: Vec<Value>) -> Value {
     let mut map = Map::new();
     map.insert("id".to_owned(), json!(format!("resp_mock{:06}", reply.serial)));
     map.insert("object".to_owned(), json!("response"));
@@ -58,7 +58,7 @@ fn response(reply: &Reply, status: &str, output: Vec<Value>) -> Value {
     Value::Object(map)
 }
 
-fn incomplete(reply: &Reply, status: &str) -> Value {
+fn incomplete(reply: &MockReply, status: &str) -> Value {
     match reply.finish {
         Finish::Length if status == "incomplete" => json!({"reason": "max_output_tokens"}),
         Finish::Refusal if status == "incomplete" => json!({"reason": "content_filter"}),
@@ -85,28 +85,28 @@ fn usage_value(usage: &Usage) -> Value {
     })
 }
 
-pub(super) fn whole(reply: &Reply) -> Value {
+pub(super) fn whole(reply: &MockReply) -> Value {
     let status = final_status(reply.finish);
     let items =
         reply.parts.iter().enumerate().map(|(index, part)| item(reply, index, part, "completed"));
     response(reply, status, items.collect())
 }
 
-fn item_id(reply: &Reply, index: usize, part: &Part) -> String {
+fn item_id(reply: &MockReply, index: usize, part: &MockPart) -> String {
     let prefix = match part {
-        Part::Thinking(_) => "rs",
-        Part::Text(_) => "msg",
-        Part::MockCall(_) => "fc",
+        MockPart::Thinking(_) => "rs",
+        MockPart::Text(_) => "msg",
+        MockPart::MockCall(_) => "fc",
     };
     format!("{prefix}_mock{:06}x{index}", reply.serial)
 }
 
 /// The finished item of `part`; with status `in_progress`, the empty one that opens it.
-fn item(reply: &Reply, index: usize, part: &Part, status: &str) -> Value {
+fn item(reply: &MockReply, index: usize, part: &MockPart, status: &str) -> Value {
     let id = item_id(reply, index, part);
     let open = status == "in_progress";
     match part {
-        Part::Thinking(text) => {
+        MockPart::Thinking(text) => {
             let summary =
                 if open { json!([]) } else { json!([{"type": "summary_text", "text": text}]) };
             let mut value = json!({"id": id, "type": "reasoning", "summary": summary});
@@ -118,11 +118,13 @@ fn item(reply: &Reply, index: usize, part: &Part, status: &str) -> Value {
             }
             value
         }
-        Part::Text(text) => {
+        MockPart::Text(text) => {
             let content = if open { json!([]) } else { json!([text_part(text)]) };
             json!({"id": id, "type": "message", "status": status, "role": "assistant", "content": content})
         }
-        Part::MockCall(call) => call_item(&id, call, status, if open { "" } else { &call.text }),
+        MockPart::MockCall(call) => {
+            call_item(&id, call, status, if open { "" } else { &call.text })
+        }
     }
 }
 
@@ -152,7 +154,7 @@ impl Events {
     }
 }
 
-pub(super) fn events(reply: &Reply) -> Vec<String> {
+pub(super) fn events(reply: &MockReply) -> Vec<String> {
     let mut events = Events(Vec::new());
     let opening = response(reply, "in_progress", Vec::new());
     events.push("response.created", json!({"response": opening}));
@@ -165,9 +167,9 @@ pub(super) fn events(reply: &Reply) -> Vec<String> {
         let added = json!({"output_index": index, "item": item(reply, index, part, "in_progress")});
         events.push("response.output_item.added", added);
         match part {
-            Part::Thinking(text) => reasoning_events(reply, &id, index, text, &mut events),
-            Part::Text(text) => text_events(reply, &id, index, text, &mut events),
-            Part::MockCall(call) => call_events(&id, index, call, &mut events),
+            MockPart::Thinking(text) => reasoning_events(reply, &id, index, text, &mut events),
+            MockPart::Text(text) => text_events(reply, &id, index, text, &mut events),
+            MockPart::MockCall(call) => call_events(&id, index, call, &mut events),
         }
         let done = json!({"output_index": index, "item": item(reply, index, part, "completed")});
         events.push("response.output_item.done", done);
@@ -177,7 +179,7 @@ pub(super) fn events(reply: &Reply) -> Vec<String> {
     events.0
 }
 
-fn reasoning_events(reply: &Reply, id: &str, output: usize, text: &str, events: &mut Events) {
+fn reasoning_events(reply: &MockReply, id: &str, output: usize, text: &str, events: &mut Events) {
     let at = |more: Value| {
         let mut fields = json!({"item_id": id, "output_index": output, "summary_index": 0});
         merge(&mut fields, more);
@@ -193,7 +195,7 @@ fn reasoning_events(reply: &Reply, id: &str, output: usize, text: &str, events: 
     events.push("response.reasoning_summary_part.done", at(part));
 }
 
-fn text_events(reply: &Reply, id: &str, output: usize, text: &str, events: &mut Events) {
+fn text_events(reply: &MockReply, id: &str, output: usize, text: &str, events: &mut Events) {
     let at = |more: Value| {
         let mut fields = json!({"item_id": id, "output_index": output, "content_index": 0});
         merge(&mut fields, more);

@@ -4,7 +4,7 @@
 use super::fields::{KeyFields, OfUser};
 use super::rules;
 use crate::admin::bodies::With;
-use crate::admin::call::{Call, Change, recorded};
+use crate::admin::call::{AuditChange, Call, recorded};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::reasons::Reason;
 use crate::admin::records::key::{GeneratedKey, KeyRecord};
@@ -79,8 +79,12 @@ pub(super) async fn add_key(
     key.id = tx.insert_key(&key).await?;
     rules::regroup_after(&mut tx, user, &keys, call.now).await?;
     let after = recorded(&KeyRecord::new(&key, call.now))?;
-    let change =
-        Change { action: "keys.addKey", target: format!("key {}", key.id), before: None, after };
+    let change = AuditChange {
+        action: "keys.addKey",
+        target: format!("key {}", key.id),
+        before: None,
+        after,
+    };
     call.audit(&mut tx, change).await?;
     call.commit(tx).await?;
     Ok(GeneratedKey { id: key.id.0, generated_key: new.text.expose().to_owned(), name: key.name })

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::fields::BatchUpdate;
 use super::rules;
 use crate::admin::bodies::Plain;
-use crate::admin::call::{Call, Change, is_unchanged, recorded};
+use crate::admin::call::{AuditChange, Call, is_unchanged, recorded};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::records::key::KeyRecord;
 use crate::domain::ids::{KeyId, UserId};
@@ -120,7 +120,7 @@ async fn audit(call: &Call, tx: &mut Tx, before: &[Key], after: &[Key]) -> Resul
         recorded(&records)
     };
     let ids: Vec<i64> = after.iter().map(|key| key.id.0).collect();
-    let change = Change {
+    let change = AuditChange {
         action: "keys.batchUpdateKeys",
         target: format!("keys {}", json!(ids)),
         before: all(before)?,

@@ -1,9 +1,9 @@
 //! `keys/editKey`, `keys/toggleKeyEnabled`, `keys/renewKeyExpiresAt`: changes of one key.
 
 use super::fields::{KeyFields, OfKey, RenewKey, ToggleKey};
-use super::rules::{self, Held};
+use super::rules::{self, KeyAndOwner};
 use crate::admin::bodies::Edit;
-use crate::admin::call::{Call, Change, is_unchanged, recorded};
+use crate::admin::call::{AuditChange, Call, is_unchanged, recorded};
 use crate::admin::envelope::ApiError;
 use crate::admin::reasons::Reason;
 use crate::admin::records::key::KeyRecord;
@@ -53,7 +53,7 @@ async fn save(
     call: &Call,
     mut tx: Tx,
     action: &'static str,
-    held: Held,
+    held: KeyAndOwner,
     mut after: Key,
 ) -> Result<(), ApiError> {
     let now = call.now;
@@ -68,7 +68,7 @@ async fn save(
     if after.provider_group != held.key.provider_group {
         rules::regroup(&mut tx, held.user, now).await?;
     }
-    let change = Change {
+    let change = AuditChange {
         action,
         target: format!("key {}", after.id),
         before: recorded(&KeyRecord::new(&held.key, now))?,

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::admin::bodies::{
-    Choice, Clock, FeatureList, Id, List, ModelText, Moment, NameText, Part, Patch, Sent, Usd,
+    Clock, FeatureList, Id, List, ModelText, Moment, NameText, OneOf, Part, Patch, Sent, Usd,
     Whole, features,
 };
 use crate::admin::envelope::Code;
@@ -58,7 +58,7 @@ pub struct KeyFields {
     pub limit_daily_usd: Patch<Usd<10_000>>,
     /// `fixed`: at `dailyResetTime`; `rolling`: the past 24 hours.
     #[schemars(extend("default" = "fixed"))]
-    pub daily_reset_mode: Sent<Choice<ResetMode>>,
+    pub daily_reset_mode: Sent<OneOf<ResetMode>>,
     /// `HH:MM` in the gateway's time zone.
     #[schemars(extend("default" = "00:00"))]
     pub daily_reset_time: Sent<Clock>,
@@ -75,7 +75,7 @@ pub struct KeyFields {
     pub provider_group: Patch<GroupText>,
     /// Lifetime that prompt caches are asked for.
     #[schemars(extend("default" = "inherit"))]
-    pub cache_ttl_preference: Sent<Choice<CacheTtl>>,
+    pub cache_ttl_preference: Sent<OneOf<CacheTtl>>,
     /// A trailing `*` matches any suffix; empty = every model. The user's list applies as well.
     /// Changed by administrators only, as the next two.
     pub allowed_models: Patch<List<ModelText<1, 200>, 0, 200>>,

@@ -2,7 +2,7 @@
 
 use super::fields::OfKey;
 use super::rules;
-use crate::admin::call::{Call, Change, recorded};
+use crate::admin::call::{AuditChange, Call, recorded};
 use crate::admin::envelope::ApiError;
 use crate::admin::records::key::KeyRecord;
 use crate::domain::key::Key;
@@ -16,7 +16,7 @@ pub(super) async fn remove_key(call: Call, body: OfKey) -> Result<(), ApiError> 
     let gone = Key { deleted_at: Some(call.now), updated_at: call.now, ..held.key };
     tx.update_key(&gone).await?;
     rules::regroup_after(&mut tx, held.user, &held.keys, call.now).await?;
-    let change = Change {
+    let change = AuditChange {
         action: "keys.removeKey",
         target: format!("key {}", gone.id),
         before,

@@ -29,7 +29,7 @@ impl From<KeyRuleError> for ApiError {
 }
 
 /// A key, its owner and all the owner's keys, as the transaction reads them.
-pub struct Held {
+pub struct KeyAndOwner {
     /// The key that the operation names.
     pub key: Key,
     /// Its owner.
@@ -42,14 +42,14 @@ pub struct Held {
 ///
 /// # Errors
 /// 400 if it does not exist, 403 if it is another user's.
-pub async fn held(call: &Call, tx: &mut Tx, id: Id) -> Result<Held, ApiError> {
+pub async fn held(call: &Call, tx: &mut Tx, id: Id) -> Result<KeyAndOwner, ApiError> {
     let id = KeyId(id.0);
     let key = tx.key(id).await?.ok_or_else(|| ApiError::missing("key", id.0))?;
     call.who()?.must_own(key.user_id)?;
     let user =
         tx.user(key.user_id).await?.ok_or_else(|| ApiError::missing("user", key.user_id.0))?;
     let keys = tx.keys_of(user.id).await?;
-    Ok(Held { key, user, keys })
+    Ok(KeyAndOwner { key, user, keys })
 }
 
 /// Whether the caller may assign these groups to a new key of `user`: the groups of the user's

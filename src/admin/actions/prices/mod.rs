@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use self::table::{MAX_NAME, MAX_TABLE, Taking};
 use crate::admin::bodies::{Document, Nothing, Text};
-use crate::admin::call::{Call, Change, recorded};
+use crate::admin::call::{AuditChange, Call, recorded};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::operation::{OPEN_BODY, Operation, Permission};
 use crate::admin::records::price::{PriceRecord, PriceUpload};
@@ -133,7 +133,7 @@ async fn upload(call: Call, body: UploadPrices) -> Result<PriceUpload, ApiError>
         now: call.now,
     };
     let listed = table::parse(&body.json_content.0, "jsonContent")?;
-    let by = sync::By::call(&call, "model-prices.uploadPriceTable")?;
+    let by = sync::SyncedBy::call(&call, "model-prices.uploadPriceTable")?;
     sync::take(&by, listed, taking).await.map(|(report, _)| report)
 }
 
@@ -161,7 +161,7 @@ async fn upsert(call: Call, body: SetPrice) -> Result<PriceRecord, ApiError> {
     }
     tx.upsert_prices(std::slice::from_ref(&price)).await?;
     let shown = PriceRecord::new(&price);
-    let change = Change {
+    let change = AuditChange {
         action: "model-prices.upsertModelPrice",
         target: format!("price {model}"),
         before: before.map(|price| recorded(&PriceRecord::new(&price))).transpose()?.flatten(),
@@ -179,7 +179,7 @@ async fn delete(call: Call, body: OfModel) -> Result<(), ApiError> {
     let before = table::known(&mut tx).await?.remove(&model);
     let before = before.ok_or_else(|| ApiError::missing("price", model.clone()))?;
     tx.delete_price(&model).await?;
-    let change = Change {
+    let change = AuditChange {
         action: "model-prices.deleteModelPrice",
         target: format!("price {model}"),
         before: recorded(&PriceRecord::new(&before))?,

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::admin::bodies::Choice;
+use crate::admin::bodies::OneOf;
 use crate::admin::call::Call;
 use crate::admin::envelope::ApiError;
 use crate::domain::price::Price;
@@ -20,7 +20,7 @@ use crate::domain::provider::ProviderType;
 #[serde(rename_all = "camelCase")]
 pub struct OfType {
     /// Left out: the models of all types.
-    pub provider_type: Option<Choice<ProviderType>>,
+    pub provider_type: Option<OneOf<ProviderType>>,
 }
 
 /// The names of all models with a price of this type, in alphabetical order.

@@ -57,14 +57,14 @@ pub struct Changes {
 }
 
 /// Who takes a table over.
-pub struct By<'a> {
+pub struct SyncedBy<'a> {
     ctx: &'a Context,
     actor: String,
     action: &'static str,
     client_addr: Option<String>,
 }
 
-impl<'a> By<'a> {
+impl<'a> SyncedBy<'a> {
     /// The caller of an action.
     ///
     /// # Errors
@@ -83,13 +83,13 @@ const ACTION: &str = "model-prices.syncLiteLLMPrices";
 /// The list cannot be fetched or read, or the store failed.
 pub(super) async fn now(call: Call, _: Nothing) -> Result<PriceUpload, ApiError> {
     let listed = fetched(&call.ctx).await?;
-    let taken = take(&By::call(&call, ACTION)?, listed, of_list(&call.ctx, call.now)).await;
+    let taken = take(&SyncedBy::call(&call, ACTION)?, listed, of_list(&call.ctx, call.now)).await;
     taken.map(|(report, _)| report)
 }
 
 /// The daily sync.
 pub async fn daily(ctx: &Context, now: Timestamp) -> SyncReport {
-    let by = By { ctx, actor: "price sync".to_owned(), action: ACTION, client_addr: None };
+    let by = SyncedBy { ctx, actor: "price sync".to_owned(), action: ACTION, client_addr: None };
     let taken = async { take(&by, fetched(ctx).await?, of_list(ctx, now)).await };
     let count = |list: &[String]| list.len() as u64;
     match taken.await {
@@ -152,7 +152,7 @@ async fn fetched(ctx: &Context) -> Result<Map<String, Value>, ApiError> {
 /// # Errors
 /// The store failed: then nothing is changed.
 pub(super) async fn take(
-    by: &By<'_>,
+    by: &SyncedBy<'_>,
     listed: Map<String, Value>,
     taking: Taking,
 ) -> Result<(PriceUpload, Changes), ApiError> {

@@ -38,7 +38,7 @@ pub(in crate::admin) struct Taking {
 /// A table from its text: model name → entry.
 ///
 /// # Errors
-/// 400 if it is no JSON object; `field` is the invalid field.
+/// 400 if it is not a JSON object; `field` is the invalid field.
 pub(super) fn parse(text: &str, field: &str) -> Result<Map<String, Value>, ApiError> {
     serde_json::from_str(text).map_err(|error| {
         let refusal =

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::admin::actions::keys::fields::{GroupText, Name, groups};
 use crate::admin::bodies::{
-    BaseUrl, Choice, Clock, FeatureList, Fraction, HeaderText, Id, List, ModelText, Pairs, Patch,
+    BaseUrl, Clock, FeatureList, Fraction, HeaderText, Id, List, ModelText, OneOf, Pairs, Patch,
     ProxyUrl, Sent, Text, Url, Usd, Whole, features,
 };
 use crate::admin::envelope::{ApiError, Code};
@@ -43,7 +43,7 @@ pub struct ProviderFields {
     pub key: Sent<HeaderText<1, 4096>>,
     /// How the upstream is spoken to.
     #[schemars(extend("default" = "native"))]
-    pub provider_type: Sent<Choice<ProviderType>>,
+    pub provider_type: Sent<OneOf<ProviderType>>,
     /// Whether it gets requests.
     #[schemars(extend("default" = true))]
     pub is_enabled: Sent<bool>,
@@ -79,7 +79,7 @@ pub struct ProviderFields {
     pub limit_total_usd: Patch<Usd<1_000_000_000>>,
     /// `fixed`: at `daily_reset_time`; `rolling`: the past 24 hours.
     #[schemars(extend("default" = "fixed"))]
-    pub daily_reset_mode: Sent<Choice<ResetMode>>,
+    pub daily_reset_mode: Sent<OneOf<ResetMode>>,
     /// `HH:MM` in the gateway's time zone.
     #[schemars(extend("default" = "00:00"))]
     pub daily_reset_time: Sent<Clock>,
@@ -108,11 +108,11 @@ pub struct ProviderFields {
     pub request_timeout_non_streaming_ms: Patch<Timeout>,
     /// Lifetime that prompt caches are asked for.
     #[schemars(extend("default" = "inherit"))]
-    pub cache_ttl_preference: Sent<Choice<CacheTtl>>,
+    pub cache_ttl_preference: Sent<OneOf<CacheTtl>>,
     /// What becomes of a request's instructions (responses only). `auto` and `force_official` have
     /// no effect without `instructions.short_file` or `long_file` in the configuration.
     #[schemars(extend("default" = "keep_original"))]
-    pub instructions_strategy: Sent<Choice<InstructionsStrategy>>,
+    pub instructions_strategy: Sent<OneOf<InstructionsStrategy>>,
     /// Whether the upstream receives the client's address.
     #[schemars(extend("default" = false))]
     pub preserve_client_ip: Sent<bool>,

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::fields::OfProvider;
 use crate::admin::bodies::Nothing;
-use crate::admin::call::{Call, Change, recorded};
+use crate::admin::call::{AuditChange, Call, recorded};
 use crate::admin::context::Context;
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::operation::{Operation, Permission};
@@ -40,7 +40,7 @@ pub fn operations() -> Vec<Operation> {
 pub fn of(ctx: &Context, provider: &Provider, now: Timestamp) -> ProviderHealth {
     ProviderHealth::new(
         provider,
-        &ctx.node.health.snapshot(provider, now),
+        &ctx.node.health.figures(provider, now),
         &ctx.node.health.seen(provider, now),
     )
 }
@@ -62,7 +62,7 @@ async fn reset_provider_circuit(call: Call, body: OfProvider) -> Result<(), ApiE
     let snapshot = call.ctx.node.state.snapshot();
     let provider = snapshot.provider(id).ok_or_else(|| ApiError::missing("provider", id.0))?;
     let mut tx = call.ctx.node.store.begin().await?;
-    let change = Change {
+    let change = AuditChange {
         action: "providers.resetProviderCircuit",
         target: format!("provider {id}"),
         before: recorded(&of(&call.ctx, provider, call.ctx.node.clock.now()))?,

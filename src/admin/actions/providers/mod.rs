@@ -13,12 +13,12 @@ use rust_decimal::Decimal;
 
 use self::fields::{OfProvider, ProviderFields};
 use crate::admin::bodies::{Edit, Nothing};
-use crate::admin::call::{Call, Change, is_unchanged, recorded};
+use crate::admin::call::{AuditChange, Call, is_unchanged, recorded};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::operation::{Operation, Permission};
 use crate::admin::reasons::Reason;
 use crate::admin::records::provider::{Created, ProviderRecord};
-use crate::crypto::vault::Place;
+use crate::crypto::vault::SealedFor;
 use crate::domain::clock::Timestamp;
 use crate::domain::feature_policy::FeaturePolicy;
 use crate::domain::group::Groups;
@@ -116,7 +116,7 @@ fn shown(call: &Call, stored: &StoredProvider) -> ProviderRecord {
         .node
         .state
         .vault()
-        .open(Place::ProviderKey(stored.provider.id), &stored.key_cipher);
+        .open(SealedFor::ProviderKey(stored.provider.id), &stored.key_cipher);
     let masked = key.map_or_else(|_| MASK.to_owned(), |key| key.masked());
     ProviderRecord::new(&stored.provider, masked)
 }
@@ -142,7 +142,7 @@ async fn add_provider(call: Call, body: ProviderFields) -> Result<Created, ApiEr
     tx.set_provider_key(provider.id, &key_cipher).await?;
     let id = provider.id.0;
     let after = recorded(&shown(&call, &StoredProvider { provider, key_cipher }))?;
-    let change = Change {
+    let change = AuditChange {
         action: "providers.addProvider",
         target: format!("provider {id}"),
         before: None,
@@ -179,7 +179,7 @@ async fn edit_provider(call: Call, body: Edit<OfProvider, ProviderFields>) -> Re
     }
     tx.update_provider(&after.provider, cipher.as_deref()).await?;
     after.key_cipher = cipher.unwrap_or(after.key_cipher);
-    let change = Change {
+    let change = AuditChange {
         action: "providers.editProvider",
         target: format!("provider {id}"),
         before: recorded(&shown(&call, &before))?,
@@ -205,7 +205,7 @@ async fn remove_provider(call: Call, body: OfProvider) -> Result<(), ApiError> {
         Provider { deleted_at: Some(call.now), updated_at: call.now, ..before.provider.clone() };
     // The row stays for the usage records; its credential does not.
     tx.update_provider(&gone, Some("")).await?;
-    let change = Change {
+    let change = AuditChange {
         action: "providers.removeProvider",
         target: format!("provider {id}"),
         before: recorded(&shown(&call, &before))?,
@@ -223,9 +223,13 @@ async fn sealed(
     key: Option<String>,
 ) -> Result<Option<String>, ApiError> {
     let Some(key) = key else { return Ok(None) };
-    let sealed =
-        reseal::seal(call.ctx.node.state.vault(), tx, Place::ProviderKey(id), &Secret::new(key))
-            .await;
+    let sealed = reseal::seal(
+        call.ctx.node.state.vault(),
+        tx,
+        SealedFor::ProviderKey(id),
+        &Secret::new(key),
+    )
+    .await;
     sealed.map(Some).map_err(ApiError::from)
 }
 

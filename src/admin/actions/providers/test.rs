@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 use super::outcome::{self, Report};
 use super::{blank, destination};
 use crate::admin::bodies::{
-    BaseUrl, Choice, HeaderText, Id, Patch, Plain, ProxyUrl, Sent, Text, Url,
+    BaseUrl, HeaderText, Id, OneOf, Patch, Plain, ProxyUrl, Sent, Text, Url,
 };
-use crate::admin::call::{Call, Change};
+use crate::admin::call::{AuditChange, Call};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::reasons::Reason;
 use crate::admin::records::provider::ProviderTest;
-use crate::crypto::vault::Place;
+use crate::crypto::vault::SealedFor;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::{Provider, ProviderType};
@@ -52,7 +52,7 @@ pub(super) struct TestProvider {
     pub key: Sent<HeaderText<1, 1000>>,
     /// As of a provider.
     #[serde(default, rename = "provider_type")]
-    pub provider_type: Sent<Choice<ProviderType>>,
+    pub provider_type: Sent<OneOf<ProviderType>>,
     /// As of a provider.
     #[serde(default, rename = "proxy_url")]
     pub proxy_url: Patch<Url<ProxyUrl, 1, 500>>,
@@ -155,7 +155,7 @@ fn take_key(call: &Call, body: &TestProvider, trial: &mut Trial) -> Result<(), A
                 .node
                 .state
                 .vault()
-                .open(Place::ProviderKey(trial.provider.id), &stored.key_cipher);
+                .open(SealedFor::ProviderKey(trial.provider.id), &stored.key_cipher);
             open.map_err(|error| {
                 let refusal = ApiError::because(Code::INVALID_FORMAT, Reason::StoredKeyUnreadable)
                     .field("key");
@@ -193,7 +193,7 @@ async fn audit(
         .as_ref()
         .map_or_else(|| "unsaved provider".to_owned(), |s| format!("provider {}", s.provider.id));
     let change =
-        Change { action: "providers.testProvider", target, before: None, after: Some(after) };
+        AuditChange { action: "providers.testProvider", target, before: None, after: Some(after) };
     let mut tx = call.ctx.node.store.begin().await?;
     call.audit(&mut tx, change).await?;
     Ok(tx.commit_record().await?)
@@ -230,8 +230,8 @@ fn request(format: WireFormat, model: &str) -> Value {
     }
 }
 
-/// The text of a reply; `None` if it is no reply of the format. One without text (only reasoning)
-/// is empty.
+/// The text of a reply; `None` if it is not a reply of the format. One without text (only
+/// reasoning) is empty.
 fn text(format: WireFormat, reply: &Value) -> Option<String> {
     let blocks = match format {
         WireFormat::Native => reply["content"].as_array()?.clone(),

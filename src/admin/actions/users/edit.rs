@@ -3,7 +3,7 @@
 use super::fields::{OfUser, UserFields};
 use crate::admin::actions::keys::blank_key;
 use crate::admin::bodies::Edit;
-use crate::admin::call::{Call, Change, is_unchanged, recorded};
+use crate::admin::call::{AuditChange, Call, is_unchanged, recorded};
 use crate::admin::envelope::ApiError;
 use crate::admin::records::key::KeyRecord;
 use crate::admin::records::user::{DefaultKey, NewUser, UserRecord};
@@ -55,7 +55,7 @@ pub(super) async fn add_user(call: Call, body: UserFields) -> Result<NewUser, Ap
     key.user_id = user.id;
     key.id = tx.insert_key(&key).await?;
     let shown = UserRecord::new(&user, vec![KeyRecord::new(&key, call.now)], call.now);
-    let change = Change {
+    let change = AuditChange {
         action: "users.addUser",
         target: format!("user {}", user.id),
         before: None,
@@ -79,7 +79,7 @@ pub(super) async fn edit_user(call: Call, body: Edit<OfUser, UserFields>) -> Res
     }
     after.updated_at = call.now;
     tx.update_user(&after).await?;
-    let change = Change {
+    let change = AuditChange {
         action: "users.editUser",
         target: format!("user {}", after.id),
         before: recorded(&UserRecord::new(&before, Vec::new(), call.now))?,
@@ -109,7 +109,7 @@ pub(super) async fn remove_user(call: Call, body: OfUser) -> Result<(), ApiError
     tx.update_user(&user).await?;
     let target = format!("user {}", user.id);
     let change =
-        Change { action: "users.removeUser", target, before: recorded(&before)?, after: None };
+        AuditChange { action: "users.removeUser", target, before: recorded(&before)?, after: None };
     call.audit(&mut tx, change).await?;
     call.commit(tx).await?;
     call.ctx.node.store.delete_web_sessions_of_user(user.id).await?;

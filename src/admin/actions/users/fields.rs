@@ -8,8 +8,7 @@ use crate::admin::actions::keys::fields::{
     CONCURRENT, DAILY, GroupText, H5, MONTHLY, Name, TOTAL, WEEKLY, groups,
 };
 use crate::admin::bodies::{
-    Choice, Clock, FeatureList, Id, List, ModelText, Moment, Patch, Sent, Text, Usd, Whole,
-    features,
+    Clock, FeatureList, Id, List, ModelText, Moment, OneOf, Patch, Sent, Text, Usd, Whole, features,
 };
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::limits::limit_patch;
@@ -39,7 +38,7 @@ pub struct UserFields {
     pub note: Patch<Text<0, 200>>,
     /// `admin` manages everything, `user` their own.
     #[schemars(extend("default" = "user"))]
-    pub role: Sent<Choice<Role>>,
+    pub role: Sent<OneOf<Role>>,
     /// A disabled user's keys do not work.
     #[schemars(extend("default" = true))]
     pub is_enabled: Sent<bool>,
@@ -68,7 +67,7 @@ pub struct UserFields {
     pub limit_total_usd: Patch<Usd<10_000_000>>,
     /// `fixed`: at `dailyResetTime`; `rolling`: the past 24 hours.
     #[schemars(extend("default" = "fixed"))]
-    pub daily_reset_mode: Sent<Choice<ResetMode>>,
+    pub daily_reset_mode: Sent<OneOf<ResetMode>>,
     /// `HH:MM` in the gateway's time zone.
     #[schemars(extend("default" = "00:00"))]
     pub daily_reset_time: Sent<Clock>,

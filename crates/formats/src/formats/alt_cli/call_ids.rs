@@ -24,7 +24,8 @@ struct Call<'a> {
     is_open: bool,
 }
 
-/// Calls in order, by the hash of a text: of each, the first one that may be open, and the last one.
+/// Calls in order, by the hash of a text: of each, the first one that may be open, and the last
+/// one.
 #[derive(Default)]
 struct Queues {
     ends: HashMap<u64, (u32, u32)>,

@@ -4,8 +4,8 @@ use super::generation::demands_proof;
 use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{self, Array, Object};
 use crate::formats::conversation::{
-    Media, Origin, Part, Request, Role, Rule, Rules, Source, ToolCall, ToolName, ToolResult, Turn,
-    schema,
+    Media, MediaSource, Origin, Part, Request, Role, Rule, Rules, ToolCall, ToolName, ToolResult,
+    Turn, schema,
 };
 use crate::formats::names::{call_id, wire_name};
 
@@ -135,11 +135,11 @@ fn write_result(a: &mut Array<'_>, result: &ToolResult<'_>, rules: &mut Rules) {
 
 fn write_media(a: &mut Array<'_>, media: &Media<'_>) {
     a.object(|o| match &media.source {
-        Source::Base64 { media_type, data } => o.object("inlineData", |o| {
+        MediaSource::Base64 { media_type, data } => o.object("inlineData", |o| {
             o.str("mimeType", media_type);
             o.str("data", data);
         }),
-        Source::Url { url, .. } => o.object("fileData", |o| {
+        MediaSource::Url { url, .. } => o.object("fileData", |o| {
             o.str("mimeType", media.media_type());
             o.str("fileUri", url);
         }),

@@ -8,7 +8,7 @@ use Effort::{High, Low, Medium, Minimal};
 
 /// How a model is asked to think.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Thinking {
+pub(super) enum ThinkingStyle {
     /// With a budget of tokens.
     Budget {
         /// The smallest one.
@@ -24,7 +24,7 @@ pub(super) enum Thinking {
 
 /// A model's generation, by whatever name a cloud or a relay gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Generation {
+enum GeminiGeneration {
     /// Major and minor number.
     Of(u8, u8),
     /// `gemini-pro-latest` and the like.
@@ -33,7 +33,7 @@ enum Generation {
     Unknown,
 }
 
-impl Generation {
+impl GeminiGeneration {
     /// `name`: in lower case.
     fn of(name: &str) -> Self {
         let Some((_, rest)) = name.split_once("gemini-") else { return Self::Unknown };
@@ -51,26 +51,28 @@ impl Generation {
 
 /// Whether the model refuses calls in the history without a proof of thought: from 3 on.
 pub(super) fn demands_proof(model: &str) -> bool {
-    let generation = Generation::of(&model.to_ascii_lowercase());
-    matches!(generation, Generation::Of(3.., _) | Generation::Latest)
+    let generation = GeminiGeneration::of(&model.to_ascii_lowercase());
+    matches!(generation, GeminiGeneration::Of(3.., _) | GeminiGeneration::Latest)
 }
 
-impl Thinking {
+impl ThinkingStyle {
     /// How this model is asked.
     pub(super) fn of(model: &str) -> Self {
         let name = model.to_ascii_lowercase();
         let is = |part| name.contains(part);
         let is_pro = is("pro");
-        match Generation::of(&name) {
+        match GeminiGeneration::of(&name) {
             // The levels that all of them take.
-            Generation::Latest => Self::Level(&[Low, High]),
-            Generation::Of(2, 5) if is_pro => Self::budget(128, true, false),
-            Generation::Of(2, 5) if is("flash-lite") => Self::budget(512, false, true),
-            Generation::Of(..=2, _) | Generation::Unknown => Self::budget(1, is_pro, true),
-            Generation::Of(..) if is("flash") && is("image") => Self::Level(&[Minimal, High]),
-            Generation::Of(3, 0) if is_pro => Self::Level(&[Low, High]),
-            Generation::Of(3, ..=6) if !is_pro => Self::Level(&[Minimal, Low, Medium, High]),
-            Generation::Of(..) => Self::Level(&[Low, Medium, High]),
+            GeminiGeneration::Latest => Self::Level(&[Low, High]),
+            GeminiGeneration::Of(2, 5) if is_pro => Self::budget(128, true, false),
+            GeminiGeneration::Of(2, 5) if is("flash-lite") => Self::budget(512, false, true),
+            GeminiGeneration::Of(..=2, _) | GeminiGeneration::Unknown => {
+                Self::budget(1, is_pro, true)
+            }
+            GeminiGeneration::Of(..) if is("flash") && is("image") => Self::Level(&[Minimal, High]),
+            GeminiGeneration::Of(3, 0) if is_pro => Self::Level(&[Low, High]),
+            GeminiGeneration::Of(3, ..=6) if !is_pro => Self::Level(&[Minimal, Low, Medium, High]),
+            GeminiGeneration::Of(..) => Self::Level(&[Low, Medium, High]),
         }
     }
 
@@ -85,25 +87,25 @@ mod tests {
 
     #[test]
     fn the_generation_is_in_the_name() {
-        let budget = Thinking::budget;
-        let cases: [(Thinking, &[&str]); 7] = [
+        let budget = ThinkingStyle::budget;
+        let cases: [(ThinkingStyle, &[&str]); 7] = [
             (budget(128, true, false), &["gemini-2.5-pro", "models/gemini-2.5-pro-preview-06-05"]),
             (budget(1, false, true), &["gemini-2.5-flash", "gemini-2.0-flash-001", "m", ""]),
             (budget(512, false, true), &["gemini-2.5-flash-lite"]),
             (budget(1, true, true), &["gemini-1.5-pro", "gemini-exp-pro", "learn-pro"]),
-            (Thinking::Level(&[Low, High]), &["gemini-3-pro-preview", "gemini-flash-latest"]),
+            (ThinkingStyle::Level(&[Low, High]), &["gemini-3-pro-preview", "gemini-flash-latest"]),
             (
-                Thinking::Level(&[Minimal, Low, Medium, High]),
+                ThinkingStyle::Level(&[Minimal, Low, Medium, High]),
                 &["gemini-3-flash-preview", "google/gemini-3.5-flash-lite", "gemini-3.6-flash"],
             ),
             (
-                Thinking::Level(&[Low, Medium, High]),
+                ThinkingStyle::Level(&[Low, Medium, High]),
                 &["gemini-3.1-pro-preview", "gemini-3.7-flash", "gemini-4-flash"],
             ),
         ];
         for (thinking, models) in cases {
             for model in models {
-                assert_eq!(Thinking::of(model), thinking, "{model}");
+                assert_eq!(ThinkingStyle::of(model), thinking, "{model}");
             }
         }
     }

@@ -115,7 +115,7 @@ pub fn read(bytes: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     read_as(bytes, true)
 }
 
-/// As [`read`], but a call that the service dropped is no problem: for a client that knows the
+/// As [`read`], but a call that the service dropped is not a problem: for a client that knows the
 /// format's own finish reasons.
 ///
 /// # Errors
@@ -207,7 +207,7 @@ fn is_answer(part: &ReplyPart<'_>) -> bool {
 }
 
 /// Kind and message if the service dropped the call that the model wrote, because it was none. If
-/// nothing else came, that is no answer: shown as one, it would silently end an agent's work.
+/// nothing else came, that is not an answer: shown as one, it would silently end an agent's work.
 #[must_use]
 pub fn broken_call(candidate: &Candidate<'_>) -> Option<(Option<String>, String)> {
     let reason = candidate.reason.as_deref()?;

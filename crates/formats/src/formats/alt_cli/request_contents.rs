@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 use super::call_ids::Calls;
 use crate::formats::conversation::schema::Members;
 use crate::formats::conversation::{
-    Content, Media, Origin, Part, Role, Rule, Rules, Signature, Source, Str, Text, Thinking,
+    Content, Media, MediaSource, Origin, Part, Role, Rule, Rules, Signature, Str, Text, Thinking,
     ToolCall, ToolName, ToolResult, Turn, Unsupported, locate, schema,
 };
 use crate::formats::json_read::{self, Json, List, Unread};
@@ -156,7 +156,7 @@ pub(super) fn read<'a>(
 /// The texts of `systemInstruction`, in any of its forms.
 ///
 /// # Errors
-/// An element that is no content, or no part.
+/// An element that is not content, or no part.
 pub(super) fn texts<'a>(
     content: Content<'a, WireContent<'a>>,
 ) -> Result<Vec<Str<'a>>, Unsupported> {
@@ -240,11 +240,11 @@ fn read_media<'a>(
     let media = Media::from_typed_url(file.uri.into_text(), file.media_type.map(Str::into_text));
     // The vendor's own file store has web addresses too, but only the vendor can read them.
     let is_vendors = |media: &Media<'_>| match &media.source {
-        Source::Url { url, .. } => {
+        MediaSource::Url { url, .. } => {
             let host = url.to_ascii_lowercase();
             url.starts_with("gs://") || host.contains("generativelanguage.googleapis.com")
         }
-        Source::Base64 { .. } => false,
+        MediaSource::Base64 { .. } => false,
     };
     match media {
         Ok(media) if !is_vendors(&media) => Ok(Some(media)),

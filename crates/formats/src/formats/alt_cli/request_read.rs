@@ -111,7 +111,7 @@ struct Config<'a> {
     #[serde(borrow, rename = "responseModalities", alias = "response_modalities")]
     modalities: Option<List<'a, Str<'a>>>,
     #[serde(borrow, rename = "thinkingConfig", alias = "thinking_config")]
-    thinking: Option<Thinking<'a>>,
+    thinking: Option<ThinkingConfig<'a>>,
     #[serde(rename = "responseLogprobs", alias = "response_logprobs")]
     logprobs: Option<bool>,
     #[serde(rename = "mediaResolution", alias = "media_resolution")]
@@ -119,7 +119,7 @@ struct Config<'a> {
 }
 
 #[derive(Deserialize)]
-struct Thinking<'a> {
+struct ThinkingConfig<'a> {
     #[serde(rename = "includeThoughts", alias = "include_thoughts")]
     include: Option<bool>,
     #[serde(
@@ -258,7 +258,7 @@ fn read_choice(calling: Calling<'_>) -> Result<Option<ToolChoice<'_>>, Unsupport
     })
 }
 
-fn read_thinking(thinking: &Thinking<'_>) -> Reasoning {
+fn read_thinking(thinking: &ThinkingConfig<'_>) -> Reasoning {
     let level = thinking.level.as_deref().and_then(Effort::parse);
     match (thinking.budget, level) {
         (Some(0), _) => Reasoning { mode: ReasoningMode::Off, effort: None },

@@ -2,7 +2,7 @@
 //! the path.
 
 use super::content_write;
-use super::generation::Thinking;
+use super::generation::ThinkingStyle;
 use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::request::{Reasoning, ReasoningMode};
@@ -144,17 +144,17 @@ fn write_thinking(o: &mut Object<'_>, asked: &Reasoning, model: &str, rules: &mu
     let is_open = asked.mode == ReasoningMode::Adaptive && asked.effort.is_none();
     o.object("thinkingConfig", |o| {
         o.bool("includeThoughts", budget > 0);
-        match Thinking::of(model) {
-            Thinking::Budget { .. } if is_open => o.raw("thinkingBudget", "-1"),
-            Thinking::Budget { least, most, can_stop } => {
+        match ThinkingStyle::of(model) {
+            ThinkingStyle::Budget { .. } if is_open => o.raw("thinkingBudget", "-1"),
+            ThinkingStyle::Budget { least, most, can_stop } => {
                 let is_off = budget == 0 && can_stop;
                 let taken = if is_off { 0 } else { budget.clamp(least, most) };
                 rules.note_if(taken != budget, Rule::ThinkingBudget);
                 o.uint("thinkingBudget", taken);
             }
             // The model decides.
-            Thinking::Level(_) if is_open => {}
-            Thinking::Level(levels) => {
+            ThinkingStyle::Level(_) if is_open => {}
+            ThinkingStyle::Level(levels) => {
                 let level = Effort::of_budget(budget).nearest(levels).unwrap_or(Effort::Low);
                 rules.note_if(level.budget() != budget, Rule::ThinkingLevel);
                 o.str("thinkingLevel", &level.as_str().to_ascii_uppercase());

@@ -5,14 +5,14 @@ use super::reply_read::{self, Body, Candidate};
 use super::request_contents::{FunctionCall, WirePart};
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
-    Block, Event, Finish, Origin, Pieces, Signature, Sink, Str, StreamProblem, Text, ToolName,
+    Block, Event, EventPieces, Finish, Origin, Signature, Sink, Str, StreamProblem, Text, ToolName,
     is_empty_event,
 };
 use crate::formats::json_read::Unread;
 use crate::formats::usage::names_an_end;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Open {
+enum OpenBlock {
     Text,
     Thinking,
 }
@@ -21,7 +21,7 @@ enum Open {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reader {
     started: bool,
-    open: Option<Open>,
+    open: Option<OpenBlock>,
     calls: usize,
     /// Text or a call has come.
     answered: bool,
@@ -36,7 +36,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader for a client of the same format: a call that the service dropped is no problem.
+    /// A reader for a client of the same format: a call that the service dropped is not a problem.
     #[must_use]
     pub fn own() -> Self {
         Self { own: true, ..Self::default() }
@@ -45,7 +45,7 @@ impl Reader {
     /// Takes one event's data.
     ///
     /// # Errors
-    /// An error that the provider reports, or data that is no chunk of this format.
+    /// An error that the provider reports, or data that is not a chunk of this format.
     pub fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
         if self.ended || is_empty_event(data) {
             return Ok(());
@@ -67,7 +67,7 @@ impl Reader {
             return Ok(());
         };
         let broken = reply_read::broken_call(&candidate);
-        let mut pieces = Pieces::default();
+        let mut pieces = EventPieces::default();
         for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
             self.part(part.map_err(malformed)?, &mut pieces, sink);
         }
@@ -106,7 +106,12 @@ impl Reader {
         }
     }
 
-    fn part<'a>(&mut self, part: WirePart<'a>, pieces: &mut Pieces<'a, Open>, sink: &mut Sink<'_>) {
+    fn part<'a>(
+        &mut self,
+        part: WirePart<'a>,
+        pieces: &mut EventPieces<'a, OpenBlock>,
+        sink: &mut Sink<'_>,
+    ) {
         let is_foreign = part.is_foreign();
         self.foreign |= is_foreign;
         self.any |= !is_foreign;
@@ -117,21 +122,21 @@ impl Reader {
             self.call(call, sink);
             return;
         }
-        let kind = if part.thought == Some(true) { Open::Thinking } else { Open::Text };
+        let kind = if part.thought == Some(true) { OpenBlock::Thinking } else { OpenBlock::Text };
         if let Some(text) = part.text.filter(|text| !text.is_empty()) {
             self.text(pieces.push(kind, text), sink);
         }
     }
 
-    fn text(&mut self, text: Option<(Open, Str<'_>)>, sink: &mut Sink<'_>) {
+    fn text(&mut self, text: Option<(OpenBlock, Str<'_>)>, sink: &mut Sink<'_>) {
         let Some((kind, text)) = text else { return };
-        self.answered |= kind == Open::Text;
+        self.answered |= kind == OpenBlock::Text;
         if self.open != Some(kind) {
             self.close(sink);
             self.open = Some(kind);
             sink(Event::Open(match kind {
-                Open::Text => Block::Text,
-                Open::Thinking => Block::Thinking,
+                OpenBlock::Text => Block::Text,
+                OpenBlock::Thinking => Block::Thinking,
             }));
         }
         sink(Event::Delta(text.into_text()));
@@ -141,7 +146,7 @@ impl Reader {
     /// formats.
     fn prove(&mut self, proof: Option<Text<'_>>, sink: &mut Sink<'_>) {
         let Some(proof) = proof else { return };
-        if self.open != Some(Open::Thinking) {
+        if self.open != Some(OpenBlock::Thinking) {
             self.close(sink);
             sink(Event::Open(Block::Thinking));
         }
@@ -165,8 +170,8 @@ impl Reader {
     fn close(&mut self, sink: &mut Sink<'_>) {
         match self.open.take() {
             None => return,
-            Some(Open::Thinking) => sink(Event::Signature(Signature::new(Origin::AltCli, ""))),
-            Some(Open::Text) => {}
+            Some(OpenBlock::Thinking) => sink(Event::Signature(Signature::new(Origin::AltCli, ""))),
+            Some(OpenBlock::Text) => {}
         }
         sink(Event::Close);
     }

@@ -5,14 +5,14 @@
 use super::reply_write::{in_wrapper, write_call, write_candidate, write_tail, write_thought};
 use super::usage;
 use crate::formats::conversation::json::{self, Object};
-use crate::formats::conversation::template::{Gaps, Template, Value};
+use crate::formats::conversation::template::{GapValue, Gaps, Template};
 use crate::formats::conversation::{Block, Event, Origin, ReplyContext, StreamProblem};
 
 /// Bytes of one call's arguments that are kept.
 const MAX_ARGUMENTS: usize = 16 << 20;
 
 #[derive(Debug, Default)]
-enum Open {
+enum OpenPart {
     #[default]
     Nothing,
     /// Text or reasoning: a chunk of it, without what separates chunks.
@@ -27,7 +27,7 @@ enum Open {
 /// State of one stream.
 #[derive(Debug, Default)]
 pub struct Writer {
-    open: Open,
+    open: OpenPart,
     /// A chunk was written.
     began: bool,
 }
@@ -55,13 +55,13 @@ impl Writer {
             Event::Open(block) => {
                 self.open = match block {
                     Block::Text | Block::Refusal => {
-                        Open::Text(template(context, |o, gaps| o.gap("text", gaps)))
+                        OpenPart::Text(template(context, |o, gaps| o.gap("text", gaps)))
                     }
-                    Block::Thinking => Open::Text(template(context, |o, gaps| {
+                    Block::Thinking => OpenPart::Text(template(context, |o, gaps| {
                         o.gap("text", gaps);
                         o.bool("thought", true);
                     })),
-                    Block::Tool { id, name } => Open::Call {
+                    Block::Tool { id, name } => OpenPart::Call {
                         id: id.to_string(),
                         name: name.name.to_string(),
                         arguments: String::new(),
@@ -74,7 +74,7 @@ impl Writer {
                 self.part(context, out, |o| write_thought(o, "", Some(&proof)));
             }
             Event::Close => {
-                if let Open::Call { id, name, arguments } = std::mem::take(&mut self.open) {
+                if let OpenPart::Call { id, name, arguments } = std::mem::take(&mut self.open) {
                     self.part(context, out, |o| write_call(o, &id, &name, &arguments));
                 }
             }
@@ -94,17 +94,17 @@ impl Writer {
         out: &mut Vec<u8>,
     ) -> Result<(), StreamProblem> {
         match &mut self.open {
-            Open::Call { arguments, .. } => {
+            OpenPart::Call { arguments, .. } => {
                 if arguments.len() + text.len() > MAX_ARGUMENTS {
                     return Err(StreamProblem::TooLarge { what: "the arguments of a tool call" });
                 }
                 arguments.push_str(text);
             }
-            Open::Text(chunk) => {
+            OpenPart::Text(chunk) => {
                 begin_chunk(&mut self.began, context, out);
-                chunk.write(out, &[Value::Text(text)]);
+                chunk.write(out, &[GapValue::Text(text)]);
             }
-            Open::Nothing => {}
+            OpenPart::Nothing => {}
         }
         Ok(())
     }

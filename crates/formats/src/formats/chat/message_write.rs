@@ -3,7 +3,7 @@
 use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{Array, Object};
 use crate::formats::conversation::{
-    Media, MediaKind, Origin, Part, Request, Role, Rule, Rules, Source, Str, ToolResult, Turn,
+    Media, MediaKind, MediaSource, Origin, Part, Request, Role, Rule, Rules, Str, ToolResult, Turn,
     Unsupported, json, schema,
 };
 use crate::formats::names::{call_id, wire_name};
@@ -34,11 +34,11 @@ pub(super) fn refuse(request: &Request<'_>) -> Result<(), Unsupported> {
 
 fn refuse_media(media: &Media<'_>) -> Result<(), Unsupported> {
     match (media.kind, &media.source) {
-        (MediaKind::Document, Source::Url { .. }) => Err(Rule::DocumentUrl.refuse("messages")),
-        (MediaKind::Video, _) | (MediaKind::Audio, Source::Url { .. }) => {
+        (MediaKind::Document, MediaSource::Url { .. }) => Err(Rule::DocumentUrl.refuse("messages")),
+        (MediaKind::Video, _) | (MediaKind::Audio, MediaSource::Url { .. }) => {
             Err(Rule::AudioVideo.refuse("messages"))
         }
-        (MediaKind::Audio, Source::Base64 { media_type, .. })
+        (MediaKind::Audio, MediaSource::Base64 { media_type, .. })
             if audio_format(media_type).is_none() =>
         {
             Err(Rule::AudioVideo.refuse("messages"))
@@ -135,12 +135,14 @@ fn write_media(a: &mut Array<'_>, media: &Media<'_>) {
                 o.opt_str("detail", media.detail.as_deref());
             });
         }),
-        (Source::Base64 { media_type, data }, MediaKind::Audio) => a.typed("input_audio", |o| {
-            o.object("input_audio", |o| {
-                o.str("data", data);
-                o.opt_str("format", audio_format(media_type));
-            });
-        }),
+        (MediaSource::Base64 { media_type, data }, MediaKind::Audio) => {
+            a.typed("input_audio", |o| {
+                o.object("input_audio", |o| {
+                    o.str("data", data);
+                    o.opt_str("format", audio_format(media_type));
+                });
+            })
+        }
         _ => a.typed("file", |o| {
             o.object("file", |o| {
                 o.str("filename", media.name.as_deref().unwrap_or("document.pdf"));

@@ -16,15 +16,15 @@ use crate::formats::usage::{ENDED_IN_ERROR, names_an_end};
 #[derive(Deserialize)]
 struct Body<'a> {
     #[serde(borrow)]
-    choices: Option<List<'a, Choice<'a>>>,
+    choices: Option<List<'a, ReplyChoice<'a>>>,
     #[serde(borrow)]
     error: Option<Content<'a, WireError<'a>>>,
 }
 
 #[derive(Deserialize)]
-struct Choice<'a> {
+struct ReplyChoice<'a> {
     #[serde(borrow)]
-    message: Option<Message<'a>>,
+    message: Option<ReplyMessage<'a>>,
     #[serde(borrow)]
     finish_reason: Option<Str<'a>>,
     #[serde(borrow)]
@@ -32,7 +32,7 @@ struct Choice<'a> {
 }
 
 #[derive(Deserialize)]
-struct Message<'a> {
+struct ReplyMessage<'a> {
     #[serde(borrow)]
     content: Option<Content<'a, WirePart<'a>>>,
     #[serde(borrow)]
@@ -117,7 +117,7 @@ pub fn failed(
 /// The text and reasoning of a content field, in its order.
 ///
 /// # Errors
-/// An element that is no part.
+/// An element that is not a part.
 pub fn content<'a>(content: Content<'a, WirePart<'a>>) -> Result<Vec<ReplyPart<'a>>, Unread<'a>> {
     Ok(match content {
         Content::Text(text) if text.is_empty() => Vec::new(),

@@ -5,14 +5,14 @@ use serde::de::IgnoredAny;
 
 use crate::formats::conversation::media::is_data_url;
 use crate::formats::conversation::{
-    Arguments, Content, Media, MediaKind, Origin, Part, Role, Rule, Rules, Signature, Source, Str,
-    Text, Thinking, ToolCall, ToolName, ToolResult, Turn, Unsupported, json, locate,
+    Arguments, Content, Media, MediaKind, MediaSource, Origin, Part, Role, Rule, Rules, Signature,
+    Str, Text, Thinking, ToolCall, ToolName, ToolResult, Turn, Unsupported, json, locate,
 };
 use crate::formats::json_read::List;
 
 /// One message of any role.
 #[derive(Deserialize)]
-pub(super) struct Message<'a> {
+pub(super) struct ChatMessage<'a> {
     #[serde(borrow)]
     role: Str<'a>,
     #[serde(borrow)]
@@ -124,7 +124,7 @@ impl<'a> WireCall<'a> {
 /// # Errors
 /// A part or role that cannot be converted, by its path.
 pub(super) fn read<'a>(
-    messages: List<'a, Message<'a>>,
+    messages: List<'a, ChatMessage<'a>>,
     rules: &mut Rules,
 ) -> Result<(Vec<Str<'a>>, Vec<Turn<'a>>), Unsupported> {
     let mut system = Vec::new();
@@ -168,7 +168,7 @@ pub(super) fn read<'a>(
 }
 
 fn read_assistant<'a>(
-    message: Message<'a>,
+    message: ChatMessage<'a>,
     field: &str,
     rules: &mut Rules,
 ) -> Result<Turn<'a>, Unsupported> {
@@ -198,7 +198,7 @@ fn read_assistant<'a>(
 }
 
 fn read_result<'a>(
-    message: Message<'a>,
+    message: ChatMessage<'a>,
     field: &str,
     rules: &mut Rules,
 ) -> Result<ToolResult<'a>, Unsupported> {
@@ -278,6 +278,6 @@ fn read_file<'a>(file: File<'a>, field: &str) -> Result<Part<'a>, Unsupported> {
     } else {
         Media::base64("application/pdf".into(), data.into_text())
     };
-    debug_assert!(matches!(media.source, Source::Base64 { .. }), "a data URL holds its bytes");
+    debug_assert!(matches!(media.source, MediaSource::Base64 { .. }), "a data URL holds its bytes");
     Ok(Part::Media(Media { name: file.filename.map(Str::into_text), ..media }))
 }

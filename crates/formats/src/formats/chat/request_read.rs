@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Number;
 
-use super::request_parts::{self, Message};
+use super::request_parts::{self, ChatMessage};
 use crate::formats::conversation::locate::{self, parse, texts};
 use crate::formats::conversation::{
     Content, Effort, OutputFormat, Reasoning, Request, Rule, Rules, Sampling, Str, Text, Tool,
@@ -17,7 +17,7 @@ struct Body<'a> {
     #[serde(borrow)]
     model: Option<Str<'a>>,
     #[serde(borrow)]
-    messages: List<'a, Message<'a>>,
+    messages: List<'a, ChatMessage<'a>>,
     stream: Option<bool>,
     stream_options: Option<StreamOptions>,
     #[serde(default, deserialize_with = "number::whole")]
@@ -37,7 +37,7 @@ struct Body<'a> {
     #[serde(borrow)]
     tools: Option<List<'a, WireTool<'a>>>,
     #[serde(borrow)]
-    tool_choice: Option<Content<'a, Choice<'a>>>,
+    tool_choice: Option<Content<'a, ChatToolChoice<'a>>>,
     parallel_tool_calls: Option<bool>,
     #[serde(borrow)]
     response_format: Option<ResponseFormat<'a>>,
@@ -107,7 +107,7 @@ struct Custom<'a> {
 }
 
 #[derive(Deserialize)]
-struct Choice<'a> {
+struct ChatToolChoice<'a> {
     #[serde(borrow)]
     function: Option<Named<'a>>,
     #[serde(borrow)]
@@ -127,7 +127,7 @@ struct Allowed<'a> {
     #[serde(borrow)]
     mode: Option<Str<'a>>,
     #[serde(borrow)]
-    tools: List<'a, Choice<'a>>,
+    tools: List<'a, ChatToolChoice<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -300,7 +300,9 @@ fn read_tool<'a>(
     }
 }
 
-fn read_choice<'a>(choice: Content<'a, Choice<'a>>) -> Result<Option<ToolChoice<'a>>, Unsupported> {
+fn read_choice<'a>(
+    choice: Content<'a, ChatToolChoice<'a>>,
+) -> Result<Option<ToolChoice<'a>>, Unsupported> {
     Ok(match choice {
         Content::Text(word) => match &*word {
             "auto" => Some(ToolChoice::Auto),
@@ -321,7 +323,7 @@ fn read_choice<'a>(choice: Content<'a, Choice<'a>>) -> Result<Option<ToolChoice<
     })
 }
 
-fn named<'a>(choice: Choice<'a>) -> Option<ToolName<'a>> {
+fn named<'a>(choice: ChatToolChoice<'a>) -> Option<ToolName<'a>> {
     choice.function.or(choice.custom).map(|tool| ToolName::plain(tool.name.into_text()))
 }
 

@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 use super::reply_read::{self, WireError, WirePart};
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
-    Arguments, Block, Content, Event, Finish, Origin, Pieces, ReplyPart, Signature, Sink, Str,
+    Arguments, Block, Content, Event, EventPieces, Finish, Origin, ReplyPart, Signature, Sink, Str,
     StreamProblem, Text, ToolName, is_empty_event, number,
 };
 use crate::formats::json_read::{self, Json, List, Unread};
@@ -19,13 +19,13 @@ use crate::formats::usage::names_an_end;
 #[derive(Deserialize)]
 struct Chunk<'a> {
     #[serde(borrow)]
-    choices: Option<List<'a, Choice<'a>>>,
+    choices: Option<List<'a, ChunkChoice<'a>>>,
     #[serde(borrow)]
     error: Option<Content<'a, WireError<'a>>>,
 }
 
 #[derive(Deserialize)]
-struct Choice<'a> {
+struct ChunkChoice<'a> {
     #[serde(default, deserialize_with = "number::whole")]
     index: Option<u64>,
     #[serde(borrow)]
@@ -83,7 +83,7 @@ const MAX_INDEX: u64 = u64::MAX >> 1;
 
 /// The open block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Open {
+enum OpenDelta {
     Text,
     Refusal,
     Thinking,
@@ -91,7 +91,7 @@ enum Open {
     Call(u64),
 }
 
-impl Open {
+impl OpenDelta {
     /// The number by which the block is announced. Calls have their own.
     const fn number(self) -> u64 {
         match self {
@@ -118,7 +118,7 @@ pub struct Reader {
     started: bool,
     /// The index of the answer that is read: the first one with content.
     answer: Option<u64>,
-    open: Option<Open>,
+    open: Option<OpenDelta>,
     /// A call has come: blocks are announced.
     mixed: bool,
     /// The lowest index above those of all calls so far, for services that send none.
@@ -137,7 +137,7 @@ impl Reader {
     /// Takes one event's data: a chunk, or `[DONE]`.
     ///
     /// # Errors
-    /// An error that the provider reports, or data that is no chunk.
+    /// An error that the provider reports, or data that is not a chunk.
     pub fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
         if data.trim_ascii() == b"[DONE]" && self.has_answer() && !self.ended {
             self.end(sink);
@@ -151,13 +151,13 @@ impl Reader {
             let (kind, message) = reply_read::error(reported);
             return Err(StreamProblem::Upstream { kind, message });
         }
-        let number = |choice: &Choice<'_>| choice.index.unwrap_or(0);
+        let number = |choice: &ChunkChoice<'_>| choice.index.unwrap_or(0);
         let mut choices = chunk.choices.unwrap_or_default().into_iter();
         let first = match self.answer {
             Some(answer) => choices
                 .find(|choice| !matches!(choice, Ok(choice) if number(choice) != answer))
                 .transpose(),
-            None => choices.try_fold(None, |least: Option<Choice<'_>>, choice| {
+            None => choices.try_fold(None, |least: Option<ChunkChoice<'_>>, choice| {
                 let choice = choice?;
                 Ok(Some(least.filter(|least| number(least) <= number(&choice)).unwrap_or(choice)))
             }),
@@ -209,19 +209,19 @@ impl Reader {
             (None, Some(Content::Text(text))) => Some(text),
             _ => None,
         };
-        self.text(reasoning.map(|text| (Open::Thinking, text)), sink);
+        self.text(reasoning.map(|text| (OpenDelta::Thinking, text)), sink);
         let content = delta.content.map(reply_read::content).transpose().map_err(malformed)?;
-        let mut pieces = Pieces::default();
+        let mut pieces = EventPieces::default();
         for part in content.into_iter().flatten() {
             let (kind, text) = match part {
-                ReplyPart::Thinking(thinking) => (Open::Thinking, thinking.text),
-                ReplyPart::Text(text) => (Open::Text, text),
+                ReplyPart::Thinking(thinking) => (OpenDelta::Thinking, thinking.text),
+                ReplyPart::Text(text) => (OpenDelta::Text, text),
                 _ => continue,
             };
             self.text(pieces.push(kind, text), sink);
         }
         self.text(pieces.take(), sink);
-        self.text(delta.refusal.map(|text| (Open::Refusal, text)), sink);
+        self.text(delta.refusal.map(|text| (OpenDelta::Refusal, text)), sink);
         for (position, call) in delta.tool_calls.into_iter().flatten().enumerate() {
             self.call(position, call.map_err(malformed)?, sink);
         }
@@ -231,17 +231,17 @@ impl Reader {
         Ok(())
     }
 
-    fn text(&mut self, text: Option<(Open, Str<'_>)>, sink: &mut Sink<'_>) {
+    fn text(&mut self, text: Option<(OpenDelta, Str<'_>)>, sink: &mut Sink<'_>) {
         let Some((kind, text)) = text.filter(|(_, text)| !text.is_empty()) else { return };
         if self.open != Some(kind) {
             self.go_to(kind, sink);
-            self.refused |= kind == Open::Refusal;
+            self.refused |= kind == OpenDelta::Refusal;
             sink(Event::Open(match kind {
-                Open::Thinking => Block::Thinking,
-                Open::Refusal => Block::Refusal,
+                OpenDelta::Thinking => Block::Thinking,
+                OpenDelta::Refusal => Block::Refusal,
                 _ => Block::Text,
             }));
-            if self.mixed && kind == Open::Thinking {
+            if self.mixed && kind == OpenDelta::Thinking {
                 sink(unproven());
             }
         }
@@ -269,12 +269,12 @@ impl Reader {
             return;
         }
         self.called |= name.is_some() || arguments.is_some();
-        if is_another || self.open != Some(Open::Call(index)) {
+        if is_another || self.open != Some(OpenDelta::Call(index)) {
             if !self.mixed {
                 self.close(sink);
                 self.mixed = true;
             }
-            self.go_to(Open::Call(index), sink);
+            self.go_to(OpenDelta::Call(index), sink);
         }
         if is_known {
             self.go_on(index, id, name, sink);
@@ -345,11 +345,11 @@ impl Reader {
     }
 
     /// Leaves the open block for another one.
-    fn go_to(&mut self, to: Open, sink: &mut Sink<'_>) {
+    fn go_to(&mut self, to: OpenDelta, sink: &mut Sink<'_>) {
         if !self.mixed {
             self.close(sink);
         } else {
-            if let Some(from) = self.open.filter(|open| !matches!(open, Open::Call(_))) {
+            if let Some(from) = self.open.filter(|open| !matches!(open, OpenDelta::Call(_))) {
                 sink(Event::Done(from.number()));
             }
             sink(Event::Turn(to.number()));
@@ -360,7 +360,7 @@ impl Reader {
     fn close(&mut self, sink: &mut Sink<'_>) {
         match self.open.take() {
             None => return,
-            Some(Open::Thinking) if !self.mixed => sink(unproven()),
+            Some(OpenDelta::Thinking) if !self.mixed => sink(unproven()),
             Some(_) => {}
         }
         sink(Event::Close);

@@ -5,7 +5,7 @@ use super::usage;
 use crate::domain::usage::Usage;
 use crate::formats::conversation::frame;
 use crate::formats::conversation::json::{self, Object};
-use crate::formats::conversation::template::{Gaps, Template, Value};
+use crate::formats::conversation::template::{GapValue, Gaps, Template};
 use crate::formats::conversation::{Block, Event, ReplyContext, StreamProblem, schema};
 use crate::formats::names::call_id;
 
@@ -14,7 +14,7 @@ const MAX_FREE_TEXT: usize = 4 << 20;
 
 /// The open block.
 #[derive(Debug, Default)]
-enum Open {
+enum OpenChatBlock {
     #[default]
     Nothing,
     /// Text, refusal or reasoning: a chunk of it.
@@ -29,7 +29,7 @@ enum Open {
 /// bounded.
 #[derive(Debug, Default)]
 pub struct Writer {
-    open: Open,
+    open: OpenChatBlock,
     calls: u64,
     /// The constant part of a chunk before its delta.
     head: Vec<u8>,
@@ -85,16 +85,16 @@ impl Writer {
                 Block::Refusal => "refusal",
                 _ => "content",
             };
-            self.open = Open::Text(Template::new(|out, gaps| {
+            self.open = OpenChatBlock::Text(Template::new(|out, gaps| {
                 self.chunk(out, |o| o.gap(member, gaps));
             }));
             return;
         };
         let free = context.names.is_free_text(name);
         self.open = if free {
-            Open::FreeText(String::new())
+            OpenChatBlock::FreeText(String::new())
         } else {
-            Open::Call { chunk: self.arguments(), empty: true }
+            OpenChatBlock::Call { chunk: self.arguments(), empty: true }
         };
         self.call(out, |o| {
             o.str("id", &call_id(id));
@@ -110,33 +110,33 @@ impl Writer {
 
     fn delta(&mut self, text: &str, out: &mut Vec<u8>) -> Result<(), StreamProblem> {
         match &mut self.open {
-            Open::FreeText(arguments) => {
+            OpenChatBlock::FreeText(arguments) => {
                 if arguments.len() + text.len() > MAX_FREE_TEXT {
                     return Err(StreamProblem::TooLarge { what: "the arguments of a tool call" });
                 }
                 arguments.push_str(text);
             }
-            Open::Call { chunk, empty } => {
+            OpenChatBlock::Call { chunk, empty } => {
                 *empty = false;
-                chunk.write(out, &[Value::Text(text)]);
+                chunk.write(out, &[GapValue::Text(text)]);
             }
-            Open::Text(chunk) => chunk.write(out, &[Value::Text(text)]),
-            Open::Nothing => {}
+            OpenChatBlock::Text(chunk) => chunk.write(out, &[GapValue::Text(text)]),
+            OpenChatBlock::Nothing => {}
         }
         Ok(())
     }
 
     fn close(&mut self, out: &mut Vec<u8>) {
         match std::mem::take(&mut self.open) {
-            Open::FreeText(arguments) => {
+            OpenChatBlock::FreeText(arguments) => {
                 let input = schema::free_text_input(&arguments);
                 self.call(out, |o| o.object("custom", |o| o.str("input", &input)));
                 self.calls += 1;
             }
-            Open::Call { chunk, empty } => {
+            OpenChatBlock::Call { chunk, empty } => {
                 if empty {
-                    // Clients parse the arguments, and an empty text is no JSON.
-                    chunk.write(out, &[Value::Text("{}")]);
+                    // Clients parse the arguments, and an empty text is not JSON.
+                    chunk.write(out, &[GapValue::Text("{}")]);
                 }
                 self.calls += 1;
             }

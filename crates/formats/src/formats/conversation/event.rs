@@ -89,15 +89,15 @@ pub fn is_empty_event(data: &[u8]) -> bool {
 
 /// The pieces of text of one event of the provider, put together where they are of one block: a
 /// piece may have a byte, and the event that is written for it has hundreds.
-pub struct Pieces<'a, K>(Option<(K, Str<'a>)>);
+pub struct EventPieces<'a, K>(Option<(K, Str<'a>)>);
 
-impl<K> Default for Pieces<'_, K> {
+impl<K> Default for EventPieces<'_, K> {
     fn default() -> Self {
         Self(None)
     }
 }
 
-impl<'a, K: PartialEq> Pieces<'a, K> {
+impl<'a, K: PartialEq> EventPieces<'a, K> {
     /// Adds a piece of a block of this kind. Returns the pieces before it if they are of another.
     pub fn push(&mut self, kind: K, text: Str<'a>) -> Option<(K, Str<'a>)> {
         match &mut self.0 {

@@ -16,8 +16,9 @@ pub fn string(out: &mut Vec<u8>, text: &str) {
 
 /// Writes one string from several pieces, without joining them first.
 ///
-/// `serde_json`'s writer looks at each byte. Instructions for 11 bytes: 126 in place of 169; for 37:
-/// 165, 376; for 2 KB of prose 9 430, 20 700; for 2 KB of code, full of escapes, 24 500, 31 600.
+/// `serde_json`'s writer looks at each byte. Instructions for 11 bytes: 126 in place of 169; for
+/// 37: 165, 376; for 2 KB of prose 9 430, 20 700; for 2 KB of code, full of escapes, 24 500, 31
+/// 600.
 pub fn string_of(out: &mut Vec<u8>, pieces: &[&str]) {
     out.reserve(pieces.iter().map(|piece| piece.len()).sum::<usize>() + 2);
     out.push(b'"');

@@ -36,7 +36,7 @@ pub fn element(field: &str, unread: &Unread<'_>) -> Unsupported {
 /// The texts of the list at `field`.
 ///
 /// # Errors
-/// An element that is no text.
+/// An element that is not text.
 pub fn texts<'a>(
     list: Option<List<'a, Str<'a>>>,
     field: &str,
@@ -108,7 +108,7 @@ fn offset_of(body: &[u8], error: &serde_json::Error) -> usize {
     (line_start + error.column()).saturating_sub(1).min(body.len())
 }
 
-enum Level<'a> {
+enum LocateLevel<'a> {
     Object(&'a [u8]),
     Array(usize),
 }
@@ -122,28 +122,28 @@ pub fn path_at(body: &[u8], offset: usize) -> String {
 /// As [`path_at`]. `is_outside`: of an object or a list that ends at the offset, its own path, not
 /// that of its last member.
 fn path(body: &[u8], offset: usize, is_outside: bool) -> String {
-    let mut levels: Vec<Level<'_>> = Vec::new();
+    let mut levels: Vec<LocateLevel<'_>> = Vec::new();
     let mut at = 0;
     let mut expects_key = false;
     while at < offset {
         match body[at] {
             b'{' => {
-                levels.push(Level::Object(b""));
+                levels.push(LocateLevel::Object(b""));
                 expects_key = true;
             }
-            b'[' => levels.push(Level::Array(0)),
+            b'[' => levels.push(LocateLevel::Array(0)),
             // The value that ends at the offset itself is the invalid one: it stays on the path.
             b'}' | b']' if is_outside || at + 1 < offset => {
                 levels.pop();
             }
             b',' => match levels.last_mut() {
-                Some(Level::Array(index)) => *index += 1,
-                Some(Level::Object(_)) => expects_key = true,
+                Some(LocateLevel::Array(index)) => *index += 1,
+                Some(LocateLevel::Object(_)) => expects_key = true,
                 None => {}
             },
             b'"' => {
                 let end = string_end(body, at);
-                if expects_key && let Some(Level::Object(key)) = levels.last_mut() {
+                if expects_key && let Some(LocateLevel::Object(key)) = levels.last_mut() {
                     *key = &body[at + 1..end.min(body.len())];
                     expects_key = false;
                 }
@@ -156,9 +156,9 @@ fn path(body: &[u8], offset: usize, is_outside: bool) -> String {
     let names: Vec<String> = levels
         .iter()
         .filter_map(|level| match level {
-            Level::Object(b"") => None,
-            Level::Object(key) => Some(String::from_utf8_lossy(key).into_owned()),
-            Level::Array(index) => Some(index.to_string()),
+            LocateLevel::Object(b"") => None,
+            LocateLevel::Object(key) => Some(String::from_utf8_lossy(key).into_owned()),
+            LocateLevel::Array(index) => Some(index.to_string()),
         })
         .collect();
     if names.is_empty() { "body".to_owned() } else { names.join(".") }

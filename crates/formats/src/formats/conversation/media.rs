@@ -23,7 +23,7 @@ pub struct Media<'a> {
     /// What it is, by its media type or by the field that had it.
     pub kind: MediaKind,
     /// The bytes, or their address.
-    pub source: Source<'a>,
+    pub source: MediaSource<'a>,
     /// A file name or title.
     pub name: Option<Text<'a>>,
     /// The requested level of detail of an image.
@@ -32,7 +32,7 @@ pub struct Media<'a> {
 
 /// The source of its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source<'a> {
+pub enum MediaSource<'a> {
     /// Standard alphabet, padded.
     Base64 {
         /// Type and subtype without parameters, such as `image/png`.
@@ -68,7 +68,7 @@ impl<'a> Media<'a> {
         let media_type = known_type(media_type);
         Self {
             kind: MediaKind::of(&media_type),
-            source: Source::Base64 { media_type, data: standard_base64(data) },
+            source: MediaSource::Base64 { media_type, data: standard_base64(data) },
             name: None,
             detail: None,
         }
@@ -86,7 +86,12 @@ impl<'a> Media<'a> {
         }
         let url = web_address(url)
             .map_err(|_| Unsupported::new(field, "neither a data URL nor a web address"))?;
-        Ok(Self { kind, source: Source::Url { url, media_type: None }, name: None, detail: None })
+        Ok(Self {
+            kind,
+            source: MediaSource::Url { url, media_type: None },
+            name: None,
+            detail: None,
+        })
     }
 
     /// A web address whose media type the client may have given.
@@ -96,7 +101,7 @@ impl<'a> Media<'a> {
     pub fn from_typed_url(url: Text<'a>, media_type: Option<Text<'a>>) -> Result<Self, Text<'a>> {
         let media_type = media_type.map(known_type);
         let kind = media_type.as_deref().map_or(MediaKind::Document, MediaKind::of);
-        let source = Source::Url { url: web_address(url)?, media_type };
+        let source = MediaSource::Url { url: web_address(url)?, media_type };
         Ok(Self { kind, source, name: None, detail: None })
     }
 
@@ -104,17 +109,17 @@ impl<'a> Media<'a> {
     #[must_use]
     pub fn media_type(&self) -> &str {
         match &self.source {
-            Source::Base64 { media_type, .. } => media_type,
-            Source::Url { media_type: Some(media_type), .. } => media_type,
-            Source::Url { url, .. } => guess_type(url, self.kind),
+            MediaSource::Base64 { media_type, .. } => media_type,
+            MediaSource::Url { media_type: Some(media_type), .. } => media_type,
+            MediaSource::Url { url, .. } => guess_type(url, self.kind),
         }
     }
 
     /// Writes the address as a JSON string: the web address, or a data URL.
     pub fn write_url(&self, out: &mut Vec<u8>) {
         match &self.source {
-            Source::Url { url, .. } => json::string(out, url),
-            Source::Base64 { media_type, data } => {
+            MediaSource::Url { url, .. } => json::string(out, url),
+            MediaSource::Base64 { media_type, data } => {
                 json::string_of(out, &["data:", media_type, ";base64,", data]);
             }
         }

@@ -33,9 +33,9 @@ use std::borrow::Cow;
 
 pub use arguments::Arguments;
 pub use effort::Effort;
-pub use event::{Block, Event, Pieces, Sink, StreamProblem, is_empty_event};
+pub use event::{Block, Event, EventPieces, Sink, StreamProblem, is_empty_event};
 pub use generation::Generation;
-pub use media::{Media, MediaKind, Source};
+pub use media::{Media, MediaKind, MediaSource};
 pub use reply::{Finish, Reply, ReplyPart};
 pub use request::{
     OutputFormat, Reasoning, Request, Sampling, Tool, ToolChoice, ToolKind, WebSearch,

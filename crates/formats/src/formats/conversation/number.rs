@@ -19,7 +19,7 @@ where
     D: Deserializer<'de>,
     T: TryFrom<u64> + TryFrom<i64>,
 {
-    Ok(Option::<Whole<T>>::deserialize(deserializer)?.map(|whole| whole.0))
+    Ok(Option::<WholeNumber<T>>::deserialize(deserializer)?.map(|whole| whole.0))
 }
 
 /// An optional number; one that is whole loses its point.
@@ -45,11 +45,11 @@ fn integer(value: f64) -> Option<i64> {
     (value.fract() == 0.0 && value.abs() < MOST).then_some(value as i64)
 }
 
-struct Whole<T>(T);
+struct WholeNumber<T>(T);
 
-impl<'de, T: TryFrom<u64> + TryFrom<i64>> Deserialize<'de> for Whole<T> {
+impl<'de, T: TryFrom<u64> + TryFrom<i64>> Deserialize<'de> for WholeNumber<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_u64(WholeVisitor(PhantomData)).map(Whole)
+        deserializer.deserialize_u64(WholeVisitor(PhantomData)).map(WholeNumber)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::domain::format::WireFormat::{AltCli, Chat, Native, Responses};
 
 /// What happens to the thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RuleVerdict {
     /// The request goes on without it.
     LeftOut,
     /// It is said in another way.
@@ -21,13 +21,13 @@ pub enum Verdict {
 
 /// One row of the table.
 #[derive(Debug, Clone, Copy)]
-pub struct Row {
+pub struct RuleRow {
     /// The rule of this row.
     pub rule: Rule,
     /// The id in records and logs.
     pub id: &'static str,
     /// What happens to the part of the request.
-    pub verdict: Verdict,
+    pub verdict: RuleVerdict,
     /// Targets that the rule is for.
     pub targets: &'static [WireFormat],
     /// The part of the request that it is about, as Markdown for docs/conversion.md.
@@ -48,8 +48,8 @@ macro_rules! rules {
         }
 
         /// The whole table, in the order of [`Rule`].
-        pub const TABLE: &[Row] = &[$(Row {
-            rule: Rule::$name, id: $id, verdict: Verdict::$verdict, targets: &[$($target,)*], what: $what, how: $how,
+        pub const TABLE: &[RuleRow] = &[$(RuleRow {
+            rule: Rule::$name, id: $id, verdict: RuleVerdict::$verdict, targets: &[$($target,)*], what: $what, how: $how,
         },)*];
     };
 }
@@ -212,7 +212,7 @@ rules! {
 impl Rule {
     /// The rule's row in [`TABLE`].
     #[must_use]
-    pub fn row(self) -> &'static Row {
+    pub fn row(self) -> &'static RuleRow {
         // The macro writes rows and names in the same order; the test below checks it.
         &TABLE[self as usize]
     }
@@ -253,16 +253,16 @@ impl Rules {
     /// Ids of the noted rules that leave a part out, in the table's order.
     #[must_use]
     pub fn left_out(self) -> Vec<&'static str> {
-        self.ids(Verdict::LeftOut)
+        self.ids(RuleVerdict::LeftOut)
     }
 
     /// Ids of the noted rules that change a part, in the table's order.
     #[must_use]
     pub fn changed(self) -> Vec<&'static str> {
-        self.ids(Verdict::Changed)
+        self.ids(RuleVerdict::Changed)
     }
 
-    fn ids(self, verdict: Verdict) -> Vec<&'static str> {
+    fn ids(self, verdict: RuleVerdict) -> Vec<&'static str> {
         TABLE
             .iter()
             .filter(|row| row.verdict == verdict && self.has(row.rule))
@@ -303,7 +303,7 @@ mod tests {
             assert!(!row.targets.is_empty(), "{}", row.id);
             assert_eq!(TABLE.iter().filter(|other| other.id == row.id).count(), 1, "{}", row.id);
             let refused = row.how.starts_with("refused");
-            assert_eq!(refused, row.verdict == Verdict::Refused, "{}", row.id);
+            assert_eq!(refused, row.verdict == RuleVerdict::Refused, "{}", row.id);
         }
     }
 

@@ -19,7 +19,7 @@ pub const FREE_TEXT: &str = r#"{"type":"object","properties":{"input":{"type":"s
 #[must_use]
 pub fn free_text_description(description: Option<&str>, format: Option<Json<'_>>) -> String {
     #[derive(serde::Deserialize)]
-    struct Format<'a> {
+    struct SchemaFormat<'a> {
         #[serde(borrow)]
         syntax: Option<Str<'a>>,
         #[serde(borrow)]
@@ -29,7 +29,7 @@ pub fn free_text_description(description: Option<&str>, format: Option<Json<'_>>
     }
     let read = |raw: Json<'_>| -> Option<String> {
         let text = without_halves(raw);
-        let mut format: Format<'_> = json_read::from_str(&text).ok()?;
+        let mut format: SchemaFormat<'_> = json_read::from_str(&text).ok()?;
         if let Some(inner) = format.grammar {
             format = json_read::from_str(inner.get()).ok()?;
         }
@@ -63,12 +63,12 @@ pub fn free_text_input(arguments: &str) -> Text<'_> {
 
 fn input_of(arguments: &str) -> Text<'_> {
     #[derive(serde::Deserialize)]
-    struct Input<'a> {
+    struct SchemaInput<'a> {
         #[serde(borrow)]
         input: Str<'a>,
     }
     json_read::from_str(arguments)
-        .map_or(Text::Borrowed(arguments), |given: Input<'_>| given.input.into_text())
+        .map_or(Text::Borrowed(arguments), |given: SchemaInput<'_>| given.input.into_text())
 }
 
 /// Whether a schema is passed on as it is, not adapted.
@@ -81,8 +81,8 @@ pub struct Members<'a>(pub Vec<(Str<'a>, Json<'a>)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
+        struct SchemaReader;
+        impl<'de> Visitor<'de> for SchemaReader {
             type Value = Members<'de>;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -100,7 +100,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
                 Ok(Members(members))
             }
         }
-        deserializer.deserialize_map(Reader)
+        deserializer.deserialize_map(SchemaReader)
     }
 }
 

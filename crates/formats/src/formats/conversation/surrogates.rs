@@ -35,12 +35,12 @@ pub fn replaced_text(document: &str) -> Option<String> {
 
 /// As [`replaced_text`], of a text that comes in pieces, which may end within an escape.
 #[derive(Debug, Default)]
-pub struct Pieces {
+pub struct SurrogatePieces {
     /// The beginning of an escape, and of the one that it may be a pair with.
     held: String,
 }
 
-impl Pieces {
+impl SurrogatePieces {
     /// The next piece, as far as its escapes are complete.
     pub fn next<'a>(&mut self, piece: Text<'a>) -> Text<'a> {
         if self.held.is_empty() && memchr::memchr(b'\\', piece.as_bytes()).is_none() {
@@ -146,7 +146,7 @@ mod tests {
         for text in texts {
             let expected = replaced_text(text).unwrap_or_else(|| text.to_owned());
             for size in 1..=text.chars().count().max(1) {
-                let (mut pieces, mut got) = (Pieces::default(), String::new());
+                let (mut pieces, mut got) = (SurrogatePieces::default(), String::new());
                 let letters: Vec<char> = text.chars().collect();
                 for piece in letters.chunks(size) {
                     got += &pieces.next(piece.iter().collect::<String>().into());

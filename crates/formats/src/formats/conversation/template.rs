@@ -1,5 +1,5 @@
-//! An event that is written again and again with other values, as the deltas of a block: its constant
-//! bytes are put together once.
+//! An event that is written again and again with other values, as the deltas of a block: its
+//! constant bytes are put together once.
 
 use super::json;
 
@@ -15,7 +15,7 @@ pub struct Gaps(Vec<usize>);
 
 /// A value in a gap.
 #[derive(Debug, Clone, Copy)]
-pub enum Value<'v> {
+pub enum GapValue<'v> {
     /// A string.
     Text(&'v str),
     /// An unsigned number.
@@ -45,13 +45,13 @@ impl Template {
     }
 
     /// Writes the event, with a value for each gap.
-    pub fn write(&self, out: &mut Vec<u8>, values: &[Value<'_>]) {
+    pub fn write(&self, out: &mut Vec<u8>, values: &[GapValue<'_>]) {
         debug_assert_eq!(values.len() + 1, self.parts.len());
         for (number, part) in self.parts.iter().enumerate() {
             out.extend_from_slice(part);
             match values.get(number) {
-                Some(Value::Text(text)) => json::string(out, text),
-                Some(Value::Uint(number)) => json::uint(out, *number),
+                Some(GapValue::Text(text)) => json::string(out, text),
+                Some(GapValue::Uint(number)) => json::uint(out, *number),
                 None => {}
             }
         }
@@ -73,8 +73,8 @@ mod tests {
             out.push(b'\n');
         });
         let mut out = Vec::new();
-        template.write(&mut out, &[Value::Uint(7), Value::Text("x\"")]);
-        template.write(&mut out, &[Value::Uint(8), Value::Text("")]);
+        template.write(&mut out, &[GapValue::Uint(7), GapValue::Text("x\"")]);
+        template.write(&mut out, &[GapValue::Uint(8), GapValue::Text("")]);
         let lines =
             "{\"n\":7,\"a\":\"b\",\"text\":\"x\\\"\"}\n{\"n\":8,\"a\":\"b\",\"text\":\"\"}\n";
         assert_eq!(String::from_utf8(out).unwrap(), lines);

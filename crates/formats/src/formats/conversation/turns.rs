@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use base64::Engine as _;
 
 use super::rules::{Rule, Rules};
-use super::{Media, MediaKind, Part, Request, Role, Source, ToolName, Turn};
+use super::{Media, MediaKind, MediaSource, Part, Request, Role, ToolName, Turn};
 
 /// Moves instructions out of the conversation and joins neighbours of the same role: for targets in
 /// which user and assistant must alternate.
@@ -31,8 +31,8 @@ fn push_merged<'a>(turns: &mut Vec<Turn<'a>>, turn: Turn<'a>, dropped: &mut Rule
     }
 }
 
-/// Removes what the alt-cli format has no part for, before turns are joined: a message without parts
-/// is not written, and its neighbours may be of one role.
+/// Removes what the alt-cli format has no part for, before turns are joined: a message without
+/// parts is not written, and its neighbours may be of one role.
 pub fn without_empty(request: &mut Request<'_>) {
     let is_written = |part: &Part<'_>, role: Role| match part {
         Part::Text(text) => !text.is_empty(),
@@ -73,7 +73,7 @@ pub fn plain_documents(request: &mut Request<'_>) {
 fn as_plain_text(part: &mut Part<'_>, rules: &mut Rules) {
     let Part::Media(Media {
         kind: MediaKind::Document,
-        source: Source::Base64 { media_type, data },
+        source: MediaSource::Base64 { media_type, data },
         name,
         ..
     }) = part

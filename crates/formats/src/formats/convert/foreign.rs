@@ -18,7 +18,7 @@ use crate::formats::conversation::signature::{MARK, MARK_BASE64};
 use crate::formats::json_read::{self, Json};
 
 #[derive(Deserialize)]
-struct Body<'a> {
+struct ForeignBody<'a> {
     #[serde(borrow)]
     messages: Option<Vec<Json<'a>>>,
     #[serde(borrow)]
@@ -58,7 +58,7 @@ const NO_THINKING: &str = r#"{"type":"disabled"}"#;
 
 /// A message whose parts are examined.
 #[derive(Deserialize)]
-struct Message<'a> {
+struct ForeignMessage<'a> {
     #[serde(borrow)]
     content: Option<Json<'a>>,
     #[serde(borrow)]
@@ -68,7 +68,7 @@ struct Message<'a> {
 }
 
 #[derive(Deserialize)]
-struct Piece<'a> {
+struct ForeignPiece<'a> {
     #[serde(borrow)]
     signature: Option<Str<'a>>,
     #[serde(borrow)]
@@ -77,7 +77,7 @@ struct Piece<'a> {
     thought_signature: Option<Str<'a>>,
 }
 
-impl Piece<'_> {
+impl ForeignPiece<'_> {
     fn is_foreign(&self) -> bool {
         let starts = |text: &Option<Str<'_>>, mark: &str| {
             text.as_ref().is_some_and(|text| text.starts_with(mark))
@@ -120,7 +120,7 @@ pub fn strip(format: WireFormat, body: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn find(document: &[u8], body: &[u8], edits: &mut Vec<Edit>) -> Option<()> {
-    let parsed: Body<'_> = json_read::read(body).ok()?;
+    let parsed: ForeignBody<'_> = json_read::read(body).ok()?;
     if let Some(inner) = parsed.request {
         return find(document, inner.get().as_bytes(), edits);
     }
@@ -131,7 +131,7 @@ fn find(document: &[u8], body: &[u8], edits: &mut Vec<Edit>) -> Option<()> {
     let mut empty = Vec::new();
     let mut last_answer = None;
     for (index, message) in messages.iter().enumerate() {
-        let Ok(known) = json_read::from_str::<Message<'_>>(message.get()) else { continue };
+        let Ok(known) = json_read::from_str::<ForeignMessage<'_>>(message.get()) else { continue };
         if known.role.as_deref() == Some("assistant") {
             last_answer = known.content;
         }
@@ -179,7 +179,7 @@ fn parts(list: Option<Json<'_>>) -> Vec<Json<'_>> {
 }
 
 fn is_foreign(element: Json<'_>) -> bool {
-    json_read::from_str::<Piece<'_>>(element.get()).is_ok_and(|piece| piece.is_foreign())
+    json_read::from_str::<ForeignPiece<'_>>(element.get()).is_ok_and(|piece| piece.is_foreign())
 }
 
 /// Whether every element is to be removed; then none of them is listed.

@@ -252,7 +252,8 @@ fn note_names(request: &Request<'_>, to: WireFormat, rules: &mut Rules) {
 /// [`read_usage`] finds in it, from the reader that has followed the body already.
 ///
 /// # Errors
-/// When the body is no reply of the provider's format, or contains an error: the provider failed.
+/// When the body is not a reply of the provider's format, or contains an error: the provider
+/// failed.
 pub fn reply(
     from: WireFormat,
     to: WireFormat,

@@ -51,7 +51,7 @@ pub(super) struct Stream {
 impl Stream {
     /// Writes one chunk, which was read before. Its JSON is put on one line, as one event's data.
     pub(super) fn chunk(&mut self, json: &[u8], context: &ReplyContext, out: &mut Vec<u8>) {
-        // Some services end with another format's terminator; it is no chunk, and no JSON.
+        // Some services end with another format's terminator; it is not a chunk, and no JSON.
         if matches!(json.trim_ascii(), b"" | b"null" | b"[DONE]") {
             return;
         }

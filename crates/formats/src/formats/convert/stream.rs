@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use self::blocks::Blocks;
 use self::gate::Gate;
-use self::reader::{KEEP_ALIVE, Reader};
+use self::reader::{KEEP_ALIVE, StreamReader};
 use super::rewrap;
 use crate::domain::format::WireFormat;
 use crate::formats::conversation::{Event, ReplyContext, Sink, StreamProblem, Text};
@@ -34,7 +34,7 @@ const MAX_EVENT: usize = 32 << 20;
 const LISTS: &str = "the number of elements in the lists of one event";
 
 #[derive(Debug)]
-enum Writer {
+enum StreamWriter {
     Native(native::stream_write::Writer),
     Responses(responses::stream_write::Writer),
     Chat(chat::stream_write::Writer),
@@ -43,7 +43,7 @@ enum Writer {
     Rewrap(rewrap::Stream),
 }
 
-impl Writer {
+impl StreamWriter {
     /// For the format whose streams may be one JSON array: whether it has begun.
     const fn array_began(&self) -> Option<bool> {
         match self {
@@ -72,7 +72,7 @@ impl Writer {
 
 /// The state of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum StreamState {
     Running,
     Finished,
     Broken,
@@ -82,30 +82,32 @@ enum State {
 #[derive(Debug)]
 pub struct StreamConverter {
     assembler: Assembler,
-    reader: Reader,
+    reader: StreamReader,
     /// The reader gave only the last event's text, and would do the same again.
     repeats: bool,
     gate: Gate,
-    writer: Writer,
+    writer: StreamWriter,
     to: WireFormat,
     context: ReplyContext,
-    state: State,
+    state: StreamState,
 }
 
 impl StreamConverter {
     /// `from` is the provider's format, `to` the client's.
     #[must_use]
     pub fn new(from: WireFormat, to: WireFormat, context: ReplyContext) -> Self {
-        let mut reader = Reader::new(from);
+        let mut reader = StreamReader::new(from);
         let writer = match to {
-            WireFormat::Native => Writer::Native(native::stream_write::Writer::default()),
-            WireFormat::Responses => Writer::Responses(responses::stream_write::Writer::default()),
-            WireFormat::Chat => Writer::Chat(chat::stream_write::Writer::default()),
-            WireFormat::AltCli if from == to && context.wrapped => {
-                reader = Reader::AltCli(alt_cli::stream_read::Reader::own());
-                Writer::Rewrap(rewrap::Stream::default())
+            WireFormat::Native => StreamWriter::Native(native::stream_write::Writer::default()),
+            WireFormat::Responses => {
+                StreamWriter::Responses(responses::stream_write::Writer::default())
             }
-            WireFormat::AltCli => Writer::AltCli(alt_cli::stream_write::Writer::default()),
+            WireFormat::Chat => StreamWriter::Chat(chat::stream_write::Writer::default()),
+            WireFormat::AltCli if from == to && context.wrapped => {
+                reader = StreamReader::AltCli(alt_cli::stream_read::Reader::own());
+                StreamWriter::Rewrap(rewrap::Stream::default())
+            }
+            WireFormat::AltCli => StreamWriter::AltCli(alt_cli::stream_write::Writer::default()),
         };
         let assembler = Assembler::new(MAX_EVENT);
         Self {
@@ -116,7 +118,7 @@ impl StreamConverter {
             writer,
             to,
             context,
-            state: State::Running,
+            state: StreamState::Running,
         }
     }
 
@@ -127,7 +129,7 @@ impl StreamConverter {
     /// When the stream cannot continue: send the client [`StreamConverter::fail`]. Later calls
     /// convert nothing.
     pub fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), StreamProblem> {
-        let running = self.state == State::Running;
+        let running = self.state == StreamState::Running;
         let Self { assembler, reader, repeats, gate, writer, context, .. } = self;
         let mut problem = None;
         let fed = assembler.feed(chunk, |event| {
@@ -148,7 +150,7 @@ impl StreamConverter {
             None => fed.map_err(|_| StreamProblem::TooLarge { what: "one event" }),
         };
         if result.is_err() {
-            self.state = State::Broken;
+            self.state = StreamState::Broken;
         }
         result
     }
@@ -165,7 +167,7 @@ impl StreamConverter {
     /// [`StreamProblem::Cut`]: send the client [`StreamConverter::fail`]. `Ok` if that was done
     /// before.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), StreamProblem> {
-        let running = self.state == State::Running;
+        let running = self.state == StreamState::Running;
         let Self { assembler, reader, repeats, gate, writer, context, .. } = self;
         let mut problem = None;
         assembler.finish(|event| {
@@ -193,11 +195,11 @@ impl StreamConverter {
                 if let Some(began) = self.writer.array_began().filter(|_| self.context.json_array) {
                     out.extend_from_slice(if began { b"]" } else { b"[]" });
                 }
-                self.state = State::Finished;
+                self.state = StreamState::Finished;
                 Ok(())
             }
             Err(problem) => {
-                self.state = State::Broken;
+                self.state = StreamState::Broken;
                 Err(problem)
             }
         }
@@ -205,7 +207,7 @@ impl StreamConverter {
 
     /// Ends the client's stream with its format's error event. Nothing follows it.
     pub fn fail(&mut self, reply: &ErrorReply<'_>, out: &mut Vec<u8>) {
-        self.state = State::Broken;
+        self.state = StreamState::Broken;
         if let Some(began) = self.writer.array_began().filter(|_| self.context.json_array) {
             out.extend_from_slice(if began { b",\r\n" } else { b"[" });
             out.extend_from_slice(&error::body(self.to, reply));
@@ -213,7 +215,7 @@ impl StreamConverter {
             return;
         }
         let mut extra: Vec<(&str, Value)> = reply.extra.to_vec();
-        if let Writer::Responses(writer) = &self.writer {
+        if let StreamWriter::Responses(writer) = &self.writer {
             extra.push(("response_id", self.context.id("resp_").into()));
             extra.push(("model", self.context.model.clone().into()));
             extra.push(("created_at", self.context.created.into()));
@@ -272,21 +274,21 @@ impl StreamConverter {
     /// Whether the reply is complete.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.state == State::Finished
+        self.state == StreamState::Finished
     }
 }
 
 /// Reads a stream of events that has arrived as a whole, in its own format.
 ///
 /// # Errors
-/// When an event is no event of the format, or the stream was cut off. `each` has received the
+/// When an event is not an event of the format, or the stream was cut off. `each` has received the
 /// events before it.
 pub fn read_events(
     format: WireFormat,
     body: &[u8],
     each: &mut Sink<'_>,
 ) -> Result<(), StreamProblem> {
-    let (mut assembler, mut reader) = (Assembler::new(MAX_EVENT), Reader::new(format));
+    let (mut assembler, mut reader) = (Assembler::new(MAX_EVENT), StreamReader::new(format));
     let (mut blocks, mut problem, mut mixed) = (Blocks::default(), None, None);
     let mut in_order = |event: Event<'_>| {
         let mut pass = |event: Event<'_>| {
@@ -315,9 +317,9 @@ pub fn read_events(
 /// Takes one event. `only`: the text that alone distinguishes it from the event before it.
 fn take<'d>(
     (event, only): (SseEvent<'d>, Option<RawText<'d>>),
-    (reader, repeats): (&mut Reader, &mut bool),
+    (reader, repeats): (&mut StreamReader, &mut bool),
     gate: &mut Gate,
-    writer: &mut Writer,
+    writer: &mut StreamWriter,
     (context, out): (&ReplyContext, &mut Vec<u8>),
 ) -> Result<(), StreamProblem> {
     if let Some(text) = only.filter(|_| *repeats).and_then(unescaped) {
@@ -327,7 +329,7 @@ fn take<'d>(
         let like_this = gate.usage.text_of(data).map(|text| (text, reader.clone()));
         // Whether the reader gave that text and nothing else.
         let mut only_text = None;
-        let read = &mut |reader: &mut Reader, sink: &mut Sink<'_>| {
+        let read = &mut |reader: &mut StreamReader, sink: &mut Sink<'_>| {
             reader.event(event, &mut |event| {
                 let text = like_this.as_ref().map(|(text, _)| *text);
                 only_text = Some(only_text.is_none() && is(&event, text));
@@ -338,7 +340,7 @@ fn take<'d>(
         *repeats =
             only_text == Some(true) && like_this.is_some_and(|(_, before)| before == *reader);
     }
-    if let Writer::Rewrap(stream) = writer
+    if let StreamWriter::Rewrap(stream) = writer
         && !KEEP_ALIVE.contains(&event.name)
     {
         stream.chunk(event.data, context, out);
@@ -365,14 +367,16 @@ fn unescaped(text: RawText<'_>) -> Option<Text<'_>> {
 }
 
 /// One step of the reader and where its output goes.
-type Step<'s> =
-    (&'s mut Vec<u8>, &'s mut dyn FnMut(&mut Reader, &mut Sink<'_>) -> Result<(), StreamProblem>);
+type Step<'s> = (
+    &'s mut Vec<u8>,
+    &'s mut dyn FnMut(&mut StreamReader, &mut Sink<'_>) -> Result<(), StreamProblem>,
+);
 
 /// Runs one step of the reader, through the gate into the writer.
 fn drive(
-    reader: &mut Reader,
+    reader: &mut StreamReader,
     gate: &mut Gate,
-    writer: &mut Writer,
+    writer: &mut StreamWriter,
     context: &ReplyContext,
     (out, step): Step<'_>,
 ) -> Result<(), StreamProblem> {

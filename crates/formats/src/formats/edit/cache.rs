@@ -14,27 +14,27 @@ use crate::domain::key::CacheTtl;
 use crate::formats::bad_request::BadRequest;
 use crate::formats::edit;
 use crate::formats::peek::PeekLimits;
-use crate::formats::scan::{Found, Key, Kind, Node, Scanner, key};
+use crate::formats::scan::{Found, Kind, MemberKey, Node, Scanner, key};
 
 #[derive(Debug, Clone, Copy)]
-enum Tag {
+enum CacheTag {
     Mark,
     Ttl,
 }
 
 /// A member whose name a service may read in any letter case.
-const fn loose(name: &'static str, node: Node<Tag>) -> Key<Tag> {
-    Key { name, node, any_case: true }
+const fn loose(name: &'static str, node: Node<CacheTag>) -> MemberKey<CacheTag> {
+    MemberKey { name, node, any_case: true }
 }
 
-static MARK_KEYS: [Key<Tag>; 1] = [loose("ttl", Node::value(Tag::Ttl, 8))];
-const MARK: Node<Tag> = Node::object(&MARK_KEYS).tagged(Tag::Mark);
+static MARK_KEYS: [MemberKey<CacheTag>; 1] = [loose("ttl", Node::value(CacheTag::Ttl, 8))];
+const MARK: Node<CacheTag> = Node::object(&MARK_KEYS).tagged(CacheTag::Mark);
 
-static INNER_BLOCK: Node<Tag> = Node::object(&[loose("cache_control", MARK)]);
-static BLOCK: Node<Tag> =
+static INNER_BLOCK: Node<CacheTag> = Node::object(&[loose("cache_control", MARK)]);
+static BLOCK: Node<CacheTag> =
     Node::object(&[loose("cache_control", MARK), key("content", Node::array(&INNER_BLOCK))]);
-static MESSAGE: Node<Tag> = Node::object(&[key("content", Node::array(&BLOCK))]);
-static BODY: Node<Tag> = Node::object(&[
+static MESSAGE: Node<CacheTag> = Node::object(&[key("content", Node::array(&BLOCK))]);
+static BODY: Node<CacheTag> = Node::object(&[
     loose("cache_control", MARK),
     key("tools", Node::array(&INNER_BLOCK)),
     key("system", Node::array(&INNER_BLOCK)),
@@ -44,7 +44,7 @@ static BODY: Node<Tag> = Node::object(&[
 /// The body with the lifetime of all its cache marks set to `ttl`; `None` if nothing changes.
 ///
 /// # Errors
-/// The body is no JSON, or nests too deep.
+/// The body is not JSON, or nests too deep.
 pub fn force_cache_ttl(
     chunks: &[Bytes],
     ttl: CacheTtl,
@@ -55,9 +55,11 @@ pub fn force_cache_ttl(
     }
     let mut edits: Vec<(Range<usize>, Bytes)> = Vec::new();
     let mut lifetimes: Vec<(Range<usize>, bool)> = Vec::new();
-    let mut sink = |found: Found<'_, Tag>| match found.tag {
-        Tag::Ttl => lifetimes.push((found.span.clone(), found.text == ttl.as_str().as_bytes())),
-        Tag::Mark => {
+    let mut sink = |found: Found<'_, CacheTag>| match found.tag {
+        CacheTag::Ttl => {
+            lifetimes.push((found.span.clone(), found.text == ttl.as_str().as_bytes()))
+        }
+        CacheTag::Mark => {
             let had = std::mem::take(&mut lifetimes);
             if found.kind == Kind::Object {
                 edits_of(&found.span, found.len == 0, had, ttl, &mut edits);

@@ -73,7 +73,7 @@ impl ErrorReply<'_> {
 ///   text.
 /// - alt-cli: `google.rpc.QuotaFailure` with a quota of a day. Gemini CLI shows a fixed text for
 ///   it, unless the message says that the limit is 0 (`limit: 0`), as the service does where there
-///   is no quota at all.
+///   is not a quota at all.
 pub const SPENT: &str = "insufficient_quota";
 
 /// A header that carries the message to clients that do not show the body's.

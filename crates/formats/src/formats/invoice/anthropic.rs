@@ -2,12 +2,12 @@
 
 use serde::Deserialize;
 
-use super::{Ask, MAX_DAYS, Page, Part, Unreadable, amount, in_dollars, kind_of, pages};
+use super::{Ask, MAX_DAYS, Page, ReportKind, Unreadable, amount, in_dollars, kind_of, pages};
 use crate::domain::clock::Timestamp;
 use crate::domain::invoice::{CostLine, Tokens, UsageLine};
 
 #[derive(Deserialize)]
-struct Used {
+struct AnthropicUse {
     api_key_id: Option<String>,
     model: Option<String>,
     service_tier: Option<String>,
@@ -41,11 +41,11 @@ struct Charged {
 
 pub(super) fn query(ask: &Ask<'_>) -> (&'static str, Vec<(&'static str, String)>) {
     let (path, groups) = match ask.part {
-        Part::Usage => (
+        ReportKind::Usage => (
             "/v1/organizations/usage_report/messages",
             &["api_key_id", "model", "service_tier", "context_window"][..],
         ),
-        Part::Costs => ("/v1/organizations/cost_report", &["description"][..]),
+        ReportKind::Costs => ("/v1/organizations/cost_report", &["description"][..]),
     };
     let mut query = vec![
         ("starting_at", iso(ask.from)),
@@ -62,13 +62,13 @@ fn iso(time: Timestamp) -> String {
     time.to_utc().format("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-pub(super) fn read(part: Part, text: &str) -> Result<Page, Unreadable> {
+pub(super) fn read(part: ReportKind, text: &str) -> Result<Page, Unreadable> {
     match part {
-        Part::Usage => pages(text, |page: &mut Page, day, used: Used| {
+        ReportKind::Usage => pages(text, |page: &mut Page, day, used: AnthropicUse| {
             page.usage.push(usage(day, used));
             Ok(())
         }),
-        Part::Costs => pages(text, |page: &mut Page, day, charged: Charged| {
+        ReportKind::Costs => pages(text, |page: &mut Page, day, charged: Charged| {
             page.costs.push(cost(day, charged)?);
             Ok(())
         }),
@@ -80,7 +80,7 @@ fn variant(tier: Option<String>, context: Option<String>) -> String {
     format!("{} {}", tier.unwrap_or_default(), context.unwrap_or_default())
 }
 
-fn usage(day: Timestamp, used: Used) -> UsageLine {
+fn usage(day: Timestamp, used: AnthropicUse) -> UsageLine {
     let created = used.cache_creation.unwrap_or_default();
     UsageLine {
         day,

@@ -116,11 +116,11 @@ impl<'t> Table<'t> {
     /// Calls `each` with every line of an AI model.
     fn each(
         mut self,
-        mut each: impl FnMut(&Line<'_>) -> Result<(), Unreadable>,
+        mut each: impl FnMut(&FileLine<'_>) -> Result<(), Unreadable>,
     ) -> Result<(), Unreadable> {
         let mut record = csv::StringRecord::new();
         while self.reader.read_record(&mut record).map_err(|e| damaged(&e))? {
-            let line = Line { kind: self.kind, record: &record, places: &self.places };
+            let line = FileLine { kind: self.kind, record: &record, places: &self.places };
             if line.is_of_a_model() {
                 let number = record.position().map_or(0, csv::Position::line);
                 each(&line)
@@ -131,13 +131,13 @@ impl<'t> Table<'t> {
     }
 }
 
-struct Line<'l> {
+struct FileLine<'l> {
     kind: FileKind,
     record: &'l csv::StringRecord,
     places: &'l [Option<usize>],
 }
 
-impl<'l> Line<'l> {
+impl<'l> FileLine<'l> {
     fn get(&self, column: &str) -> &'l str {
         let at = self.kind.columns().iter().position(|(name, _)| *name == column);
         let place = at.and_then(|at| self.places.get(at).copied().flatten());
@@ -161,7 +161,7 @@ impl<'l> Line<'l> {
         })
     }
 
-    /// The day, what was sold, the unit, the type of the line if it is no use, and the currency.
+    /// The day, what was sold, the unit, the type of the line if it is not use, and the currency.
     fn parts(&self) -> (&'l str, String, &'l str, Option<&'l str>, &'l str) {
         let get = |column| self.get(column);
         match self.kind {

@@ -1,8 +1,8 @@
 //! Vendors' reports of use and cost: the queries of their APIs, the pages of the answers, and the
 //! billing files of vendors that have no such API.
 //!
-//! Days are those of UTC, amounts exact. What a reader does not know it keeps as the vendor's words,
-//! so that no charge is lost.
+//! Days are those of UTC, amounts exact. What a reader does not know it keeps as the vendor's
+//! words, so that no charge is lost.
 
 mod anthropic;
 mod billing_file;
@@ -24,7 +24,7 @@ pub const MAX_DAYS: i64 = 31;
 
 /// Which of a vendor's two reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum ReportKind {
     /// Tokens.
     Usage,
     /// Money.
@@ -35,7 +35,7 @@ pub enum Part {
 #[derive(Debug, Clone, Copy)]
 pub struct Ask<'a> {
     /// Which report.
-    pub part: Part,
+    pub part: ReportKind,
     /// The start of the first day.
     pub from: Timestamp,
     /// The end of the last day.
@@ -75,7 +75,7 @@ pub fn query(kind: InvoiceKind, ask: &Ask<'_>) -> (&'static str, Vec<(&'static s
 ///
 /// # Errors
 /// It is not of the form that the vendor documents, or its amounts are not in US dollars.
-pub fn read(kind: InvoiceKind, part: Part, text: &str) -> Result<Page, Unreadable> {
+pub fn read(kind: InvoiceKind, part: ReportKind, text: &str) -> Result<Page, Unreadable> {
     match kind {
         InvoiceKind::Anthropic => anthropic::read(part, text),
         InvoiceKind::OpenAi => openai::read(part, text),
@@ -84,13 +84,13 @@ pub fn read(kind: InvoiceKind, part: Part, text: &str) -> Result<Page, Unreadabl
 
 #[derive(Deserialize)]
 struct Answer<R> {
-    data: Vec<Bucket<R>>,
+    data: Vec<ReportBucket<R>>,
     has_more: bool,
     next_page: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Bucket<R> {
+struct ReportBucket<R> {
     #[serde(alias = "starting_at", alias = "start_time")]
     start: Start,
     results: Vec<R>,

@@ -4,12 +4,12 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Ask, MAX_DAYS, Page, Part, Unreadable, amount, in_dollars, kind_of, pages};
+use super::{Ask, MAX_DAYS, Page, ReportKind, Unreadable, amount, in_dollars, kind_of, pages};
 use crate::domain::clock::Timestamp;
 use crate::domain::invoice::{CostLine, TokenKind, Tokens, UsageLine};
 
 #[derive(Deserialize)]
-struct Used {
+struct OpenAiUse {
     /// Cached tokens and those written to a cache included.
     input_tokens: i64,
     #[serde(default)]
@@ -38,9 +38,11 @@ struct Amount {
 
 pub(super) fn query(ask: &Ask<'_>) -> (&'static str, Vec<(&'static str, String)>) {
     let (path, groups) = match (ask.part, ask.by_key) {
-        (Part::Usage, _) => ("/v1/organization/usage/completions", &["model", "api_key_id"][..]),
-        (Part::Costs, false) => ("/v1/organization/costs", &["line_item"][..]),
-        (Part::Costs, true) => ("/v1/organization/costs", &["line_item", "api_key_id"][..]),
+        (ReportKind::Usage, _) => {
+            ("/v1/organization/usage/completions", &["model", "api_key_id"][..])
+        }
+        (ReportKind::Costs, false) => ("/v1/organization/costs", &["line_item"][..]),
+        (ReportKind::Costs, true) => ("/v1/organization/costs", &["line_item", "api_key_id"][..]),
     };
     let mut query = vec![
         ("start_time", (ask.from.0 / 1000).to_string()),
@@ -53,20 +55,20 @@ pub(super) fn query(ask: &Ask<'_>) -> (&'static str, Vec<(&'static str, String)>
     (path, query)
 }
 
-pub(super) fn read(part: Part, text: &str) -> Result<Page, Unreadable> {
+pub(super) fn read(part: ReportKind, text: &str) -> Result<Page, Unreadable> {
     match part {
-        Part::Usage => pages(text, |page: &mut Page, day, used: Used| {
+        ReportKind::Usage => pages(text, |page: &mut Page, day, used: OpenAiUse| {
             page.usage.push(usage(day, used));
             Ok(())
         }),
-        Part::Costs => pages(text, |page: &mut Page, day, charged: Charged| {
+        ReportKind::Costs => pages(text, |page: &mut Page, day, charged: Charged| {
             page.costs.push(cost(day, charged)?);
             Ok(())
         }),
     }
 }
 
-fn usage(day: Timestamp, used: Used) -> UsageLine {
+fn usage(day: Timestamp, used: OpenAiUse) -> UsageLine {
     let (cached, written) = (used.input_cached_tokens, used.input_cache_write_tokens);
     UsageLine {
         day,

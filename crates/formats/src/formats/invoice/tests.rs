@@ -5,7 +5,7 @@ use crate::domain::invoice::Tokens;
 
 const DAY: Timestamp = Timestamp(1_793_491_200_000); // 2026-11-01
 
-fn ask(part: Part) -> Ask<'static> {
+fn ask(part: ReportKind) -> Ask<'static> {
     let until = DAY.plus_ms(2 * DAY_MS);
     Ask { part, from: DAY, until, by_key: false, page: None }
 }
@@ -17,7 +17,7 @@ fn tokens_are_split_by_kind_and_cents_are_exact() {
         "cache_creation":{"ephemeral_1h_input_tokens":4,"ephemeral_5m_input_tokens":3},
         "server_tool_use":{"web_search_requests":1},"api_key_id":null,"model":"m",
         "service_tier":"standard","context_window":"0-200k"}]}],"has_more":true,"next_page":"p2"}"#;
-    let page = read(InvoiceKind::Anthropic, Part::Usage, usage).unwrap();
+    let page = read(InvoiceKind::Anthropic, ReportKind::Usage, usage).unwrap();
     let [line] = &page.usage[..] else { panic!("{page:?}") };
     let tokens =
         Tokens { input: 10, cache_read: 20, cache_write_5m: 3, cache_write_1h: 4, output: 5 };
@@ -31,7 +31,7 @@ fn tokens_are_split_by_kind_and_cents_are_exact() {
         "description":"Code Execution Usage","cost_type":"code_execution","model":null,
         "token_type":null,"service_tier":null,"context_window":null}]}],
         "has_more":false,"next_page":null}"#;
-    let page = read(InvoiceKind::Anthropic, Part::Costs, costs).unwrap();
+    let page = read(InvoiceKind::Anthropic, ReportKind::Costs, costs).unwrap();
     let shown: Vec<_> = page.costs.iter().map(|c| (c.kind, c.amount.0, c.what.as_str())).collect();
     let fee = (None, 15_000_000, "Code Execution Usage");
     assert_eq!(shown, [(Some(TokenKind::Output), 1_234_567_890, "Claude Usage - Output"), fee]);
@@ -44,7 +44,7 @@ fn openai_counts_cached_tokens_within_the_input_and_names_models_in_texts() {
         "input_tokens":100,"input_cached_tokens":60,"input_cache_write_tokens":10,
         "output_tokens":7,"num_model_requests":1,"model":"gpt-5.1","api_key_id":"key_1"}]}],
         "has_more":false,"next_page":null}"#;
-    let page = read(InvoiceKind::OpenAi, Part::Usage, usage).unwrap();
+    let page = read(InvoiceKind::OpenAi, ReportKind::Usage, usage).unwrap();
     let tokens =
         Tokens { input: 30, cache_read: 60, cache_write_5m: 10, cache_write_1h: 0, output: 7 };
     assert_eq!((page.usage[0].day, page.usage[0].tokens), (DAY, tokens));
@@ -61,7 +61,7 @@ fn openai_counts_cached_tokens_within_the_input_and_names_models_in_texts() {
                 "currency":"usd"}},"line_item":"{item}","project_id":null}}]}}],
                 "has_more":false,"next_page":null}}"#
             );
-            let page = read(InvoiceKind::OpenAi, Part::Costs, &costs).unwrap();
+            let page = read(InvoiceKind::OpenAi, ReportKind::Costs, &costs).unwrap();
             let [line] = &page.costs[..] else { panic!("{page:?}") };
             assert_eq!((line.model.as_deref(), line.kind), (model, kind), "{item}");
             assert_eq!((line.amount.0, line.what.as_str()), (60_000_000, item), "{value}");
@@ -83,16 +83,16 @@ fn what_is_no_report_is_refused() {
             bucket.replace("eur", "usd").replace(":1,\"c", ":1e99,\"c")
         ),
     ] {
-        assert!(read(InvoiceKind::OpenAi, Part::Costs, text).is_err(), "{text}");
+        assert!(read(InvoiceKind::OpenAi, ReportKind::Costs, text).is_err(), "{text}");
     }
 }
 
 #[test]
 fn queries_ask_for_whole_days_grouped() {
-    let (path, query) = super::query(InvoiceKind::Anthropic, &ask(Part::Usage));
+    let (path, query) = super::query(InvoiceKind::Anthropic, &ask(ReportKind::Usage));
     assert_eq!(path, "/v1/organizations/usage_report/messages");
     assert!(query.contains(&("starting_at", "2026-11-01T00:00:00Z".to_owned())), "{query:?}");
-    let (path, query) = super::query(InvoiceKind::OpenAi, &ask(Part::Costs));
+    let (path, query) = super::query(InvoiceKind::OpenAi, &ask(ReportKind::Costs));
     assert_eq!(path, "/v1/organization/costs");
     assert!(query.contains(&("end_time", "1793664000".to_owned())), "{query:?}");
 }

@@ -33,18 +33,18 @@ impl<'de> SeqAccess<'de> for Items<'_, 'de> {
 }
 
 /// The members of an object whose brace was taken.
-pub(super) struct Members<'p, 'de> {
+pub(super) struct ObjectMembers<'p, 'de> {
     parser: &'p mut Parser<'de>,
     first: bool,
 }
 
-impl<'p, 'de> Members<'p, 'de> {
+impl<'p, 'de> ObjectMembers<'p, 'de> {
     pub(super) const fn new(parser: &'p mut Parser<'de>) -> Self {
         Self { parser, first: true }
     }
 }
 
-impl<'de> MapAccess<'de> for Members<'_, 'de> {
+impl<'de> MapAccess<'de> for ObjectMembers<'_, 'de> {
     type Error = Refused;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(
@@ -55,7 +55,7 @@ impl<'de> MapAccess<'de> for Members<'_, 'de> {
             return Ok(None);
         }
         let name = self.parser.string()?;
-        seed.deserialize(Name(name)).map(Some)
+        seed.deserialize(MemberName(name)).map(Some)
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Refused> {
@@ -65,9 +65,9 @@ impl<'de> MapAccess<'de> for Members<'_, 'de> {
 }
 
 /// A member's name.
-struct Name<'de>(Quoted<'de>);
+struct MemberName<'de>(Quoted<'de>);
 
-impl<'de> Deserializer<'de> for Name<'de> {
+impl<'de> Deserializer<'de> for MemberName<'de> {
     type Error = Refused;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refused> {

@@ -169,7 +169,7 @@ where
     A: SeqAccess<'de>,
 {
     let mut list = List::from(Vec::with_capacity(elements.size_hint().unwrap_or(0).min(64)));
-    while let Some(next) = elements.next_element_seed(Next(PhantomData))? {
+    while let Some(next) = elements.next_element_seed(NextElement(PhantomData))? {
         match next {
             Element::Read(element) => list.read.push(element),
             Element::Rest(rest) => {
@@ -184,7 +184,7 @@ where
 /// Reads a value whose JSON is at hand as text only: `serde_json`'s way to a list.
 ///
 /// # Errors
-/// The value is no JSON.
+/// The value is not JSON.
 pub fn raw<'de, D: Deserializer<'de>>(value: D) -> Result<&'de str, D::Error> {
     <&RawValue>::deserialize(value).map(RawValue::get)
 }
@@ -195,9 +195,9 @@ enum Element<'a, T> {
     Rest(&'a str),
 }
 
-struct Next<T>(PhantomData<T>);
+struct NextElement<T>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>> DeserializeSeed<'de> for Next<T> {
+impl<'de, T: Deserialize<'de>> DeserializeSeed<'de> for NextElement<T> {
     type Value = Element<'de, T>;
 
     fn deserialize<D: Deserializer<'de>>(self, element: D) -> Result<Self::Value, D::Error> {
@@ -205,7 +205,7 @@ impl<'de, T: Deserialize<'de>> DeserializeSeed<'de> for Next<T> {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for Next<T> {
+impl<'de, T: Deserialize<'de>> Visitor<'de> for NextElement<T> {
     type Value = Element<'de, T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -38,8 +38,8 @@ pub const AS_WRITTEN: &str = "tollgate: a string as JSON has it";
 const ANY_AS_WRITTEN: &str = "tollgate: a value as JSON has it";
 
 /// The name of a newtype whose visitor takes a text as with [`AS_WRITTEN`], and an array's elements
-/// as those of a [`List`] (see [`visit_elements`]). From `serde_json`, which does not know the name,
-/// it takes the complete value: see [`raw`].
+/// as those of a [`List`] (see [`visit_elements`]). From `serde_json`, which does not know the
+/// name, it takes the complete value: see [`raw`].
 pub const LIST: &str = "tollgate: a text or a list";
 
 /// The name of a newtype whose visitor takes an element of a list, or by `visit_some` the text of
@@ -67,7 +67,7 @@ pub fn is_too_large_for_a_tree(json: &[u8]) -> bool {
 /// Reads a value.
 ///
 /// # Errors
-/// `serde_json`'s, for what is no JSON or not of the type.
+/// `serde_json`'s, for what is not JSON or not of the type.
 pub fn read<'b, T: Deserialize<'b>>(bytes: &'b [u8]) -> serde_json::Result<T> {
     // Checking the complete text for UTF-8 at once, with vectors, costs less than checking each
     // string.
@@ -81,7 +81,7 @@ pub fn read<'b, T: Deserialize<'b>>(bytes: &'b [u8]) -> serde_json::Result<T> {
 /// As [`read`], of a text.
 ///
 /// # Errors
-/// `serde_json`'s, for what is no JSON or not of the type.
+/// `serde_json`'s, for what is not JSON or not of the type.
 pub fn from_str<'t, T: Deserialize<'t>>(text: &'t str) -> serde_json::Result<T> {
     Parser::new(text).document().or_else(|Refused| serde_json::from_str(text))
 }

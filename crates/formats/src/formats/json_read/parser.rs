@@ -4,7 +4,7 @@ use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{Deserialize, Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::access::{Items, Members};
+use super::access::{Items, ObjectMembers};
 use super::{
     ANY_AS_WRITTEN, AS_WRITTEN, ELEMENT, LIST, MAX_DEPTH, READ_AT_ONCE, READ_WITH_ELEMENT, Refused,
 };
@@ -52,7 +52,7 @@ impl<'de> Parser<'de> {
         }
     }
 
-    /// The next byte that is no white space. Refused at the end.
+    /// The next byte that is not white space. Refused at the end.
     #[inline]
     pub(super) fn peek(&mut self) -> Read<u8> {
         let bytes = self.text.as_bytes();
@@ -157,7 +157,7 @@ impl<'de> Parser<'de> {
 
     /// Takes a value of any type and depth, and checks its grammar only.
     fn skip(&mut self) -> Read<()> {
-        let mut open = Open::default();
+        let mut open = OpenContainers::default();
         loop {
             // A value; after an opening bracket, maybe the container's end.
             match self.peek()? {
@@ -225,14 +225,14 @@ impl<'de> Parser<'de> {
 
 /// The open containers of a value that is skipped, one bit for each: whether it is an object.
 #[derive(Default)]
-struct Open {
+struct OpenContainers {
     depth: usize,
     /// The bits of the innermost ones, and those of the others in full words.
     inner: u64,
     outer: Vec<u64>,
 }
 
-impl Open {
+impl OpenContainers {
     #[inline]
     fn push(&mut self, object: bool) {
         let bit = self.depth % 64;
@@ -290,7 +290,7 @@ impl<'de> Deserializer<'de> for &mut Parser<'de> {
             b'"' => self.string()?.visit(visitor),
             b'{' => {
                 self.enter()?;
-                let value = visitor.visit_map(Members::new(self))?;
+                let value = visitor.visit_map(ObjectMembers::new(self))?;
                 self.leave(b'}')?;
                 Ok(value)
             }

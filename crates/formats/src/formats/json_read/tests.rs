@@ -129,8 +129,8 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Whether both are equal. The last bits of a fraction may differ: `serde_json` does not always take
-/// the nearest one.
+/// Whether both are equal. The last bits of a fraction may differ: `serde_json` does not always
+/// take the nearest one.
 fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Array(one), Value::Array(other)) => {

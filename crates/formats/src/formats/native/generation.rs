@@ -19,7 +19,7 @@ pub(super) enum Mode {
 
 /// A model's generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Generation {
+pub(super) struct ClaudeGeneration {
     pub(super) mode: Mode,
     /// Whether a request may demand that a tool is called.
     pub(super) takes_forced_tools: bool,
@@ -27,7 +27,7 @@ pub(super) struct Generation {
     pub(super) takes_prefill: bool,
 }
 
-impl Generation {
+impl ClaudeGeneration {
     /// Whether the model takes an effort, and neither a budget nor sampling.
     pub(super) fn is_adaptive(self) -> bool {
         self.mode != Mode::Budget
@@ -77,7 +77,7 @@ fn parse(model: &str) -> Option<(&str, (u8, u8))> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Generation, Mode};
+    use super::{ClaudeGeneration, Mode};
 
     #[test]
     fn the_generation_is_in_the_name() {
@@ -132,7 +132,7 @@ mod tests {
         ];
         for (mode, takes_forced_tools, models) in cases {
             for model in models {
-                let found = Generation::of(model);
+                let found = ClaudeGeneration::of(model);
                 assert_eq!(found.mode, mode, "{model}");
                 assert_eq!(found.takes_forced_tools, takes_forced_tools, "{model}");
             }
@@ -149,7 +149,7 @@ mod tests {
             ("claude-haiku-5", false),
             ("claude-mythos-preview", false),
         ] {
-            assert_eq!(Generation::of(model).takes_prefill, takes, "{model}");
+            assert_eq!(ClaudeGeneration::of(model).takes_prefill, takes, "{model}");
         }
     }
 }

@@ -3,8 +3,8 @@
 use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{self, Array, Object};
 use crate::formats::conversation::{
-    Media, MediaKind, Origin, Part, Request, Role, Rule, Rules, Source, Str, ToolCall, ToolResult,
-    Unsupported, schema,
+    Media, MediaKind, MediaSource, Origin, Part, Request, Role, Rule, Rules, Str, ToolCall,
+    ToolResult, Unsupported, schema,
 };
 use crate::formats::names::{call_id, wire_name};
 
@@ -14,7 +14,7 @@ pub(super) const OPENING: &str = "(continued)";
 const CLOSING: &str = "(continue)";
 
 /// A message as it will be written: the remaining parts, in the format's order.
-struct Message<'m, 'a> {
+struct NativeMessage<'m, 'a> {
     role: Role,
     parts: Vec<&'m Part<'a>>,
 }
@@ -60,7 +60,7 @@ pub(super) fn write(
 ) {
     let messages = arrange(request, rules);
     let last = messages.len().saturating_sub(1);
-    let is_assistants = |message: &Message<'_, '_>| message.role == Role::Assistant;
+    let is_assistants = |message: &NativeMessage<'_, '_>| message.role == Role::Assistant;
     o.array("messages", |a| {
         if messages.first().is_none_or(is_assistants) {
             rules.note(Rule::FirstTurn);
@@ -83,8 +83,8 @@ fn write_user(a: &mut Array<'_>, text: &str) {
     });
 }
 
-fn arrange<'m, 'a>(request: &'m Request<'a>, rules: &mut Rules) -> Vec<Message<'m, 'a>> {
-    let mut messages: Vec<Message<'m, 'a>> = Vec::with_capacity(request.turns.len());
+fn arrange<'m, 'a>(request: &'m Request<'a>, rules: &mut Rules) -> Vec<NativeMessage<'m, 'a>> {
+    let mut messages: Vec<NativeMessage<'m, 'a>> = Vec::with_capacity(request.turns.len());
     for turn in &request.turns {
         let (mut parts, rest): (Vec<_>, Vec<_>) =
             turn.parts.iter().partition(|part| matches!(part, Part::ToolResult(_)));
@@ -101,13 +101,18 @@ fn arrange<'m, 'a>(request: &'m Request<'a>, rules: &mut Rules) -> Vec<Message<'
         }
         match messages.last_mut() {
             Some(last) if last.role == turn.role => last.parts.extend(parts),
-            _ => messages.push(Message { role: turn.role, parts }),
+            _ => messages.push(NativeMessage { role: turn.role, parts }),
         }
     }
     messages
 }
 
-fn write_message(o: &mut Object<'_>, message: &Message<'_, '_>, is_last: bool, rules: &mut Rules) {
+fn write_message(
+    o: &mut Object<'_>,
+    message: &NativeMessage<'_, '_>,
+    is_last: bool,
+    rules: &mut Rules,
+) {
     let is_user = message.role == Role::User;
     o.str("role", if is_user { "user" } else { "assistant" });
     if is_user && let [Part::Text(text)] = message.parts.as_slice() {
@@ -155,11 +160,11 @@ fn write_media(a: &mut Array<'_>, media: &Media<'_>) {
     let kind = if media.kind == MediaKind::Image { "image" } else { "document" };
     a.typed(kind, |o| {
         o.object("source", |o| match &media.source {
-            Source::Url { url, .. } => {
+            MediaSource::Url { url, .. } => {
                 o.word("type", "url");
                 o.str("url", url);
             }
-            Source::Base64 { media_type, data } => {
+            MediaSource::Base64 { media_type, data } => {
                 o.str("type", "base64");
                 o.str("media_type", media_type);
                 o.str("data", data);

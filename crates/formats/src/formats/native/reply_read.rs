@@ -9,8 +9,8 @@ use crate::formats::conversation::{
 };
 use crate::formats::json_read::{self, Json, List};
 
-/// What is wrong with a reply that has nothing for the client: neither content nor a stop reason, or
-/// only content of kinds that are not read.
+/// What is wrong with a reply that has nothing for the client: neither content nor a stop reason,
+/// or only content of kinds that are not read.
 pub const NOTHING: &str = "no content that can be read";
 
 #[derive(Deserialize)]
@@ -18,7 +18,7 @@ struct Body<'a> {
     #[serde(borrow, rename = "type")]
     kind: Option<Str<'a>>,
     #[serde(borrow)]
-    content: Option<List<'a, Block<'a>>>,
+    content: Option<List<'a, ReplyBlock<'a>>>,
     #[serde(borrow)]
     stop_reason: Option<Str<'a>>,
     #[serde(borrow)]
@@ -39,7 +39,7 @@ pub struct WireError<'a> {
 }
 
 #[derive(Deserialize)]
-struct Block<'a> {
+struct ReplyBlock<'a> {
     #[serde(borrow, rename = "type")]
     kind: Str<'a>,
     #[serde(borrow)]
@@ -100,7 +100,7 @@ pub fn finish(reason: Option<&str>, sequence: Option<&str>) -> Finish {
     }
 }
 
-fn read_block(block: Block<'_>) -> Option<ReplyPart<'_>> {
+fn read_block(block: ReplyBlock<'_>) -> Option<ReplyPart<'_>> {
     Some(match &*block.kind {
         "text" => ReplyPart::Text(block.text?),
         "thinking" => ReplyPart::Thinking(Thinking {

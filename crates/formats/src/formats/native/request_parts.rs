@@ -11,7 +11,7 @@ use crate::formats::json_read::{Json, List};
 
 /// The members of all kinds of blocks. A block is read in one pass, without buffering it first.
 #[derive(Deserialize, Default)]
-pub(super) struct Block<'a> {
+pub(super) struct RequestBlock<'a> {
     #[serde(borrow, rename = "type")]
     kind: Option<Str<'a>>,
     #[serde(borrow)]
@@ -27,7 +27,7 @@ pub(super) struct Block<'a> {
     #[serde(borrow)]
     tool_use_id: Option<Str<'a>>,
     #[serde(borrow)]
-    content: Option<Content<'a, Block<'a>>>,
+    content: Option<Content<'a, RequestBlock<'a>>>,
     is_error: Option<bool>,
     #[serde(borrow)]
     thinking: Option<Str<'a>>,
@@ -53,7 +53,7 @@ pub(super) struct WireSource<'a> {
     #[serde(borrow)]
     url: Option<Str<'a>>,
     #[serde(borrow)]
-    content: Option<Content<'a, Block<'a>>>,
+    content: Option<Content<'a, RequestBlock<'a>>>,
 }
 
 /// The parts of a message.
@@ -61,7 +61,7 @@ pub(super) struct WireSource<'a> {
 /// # Errors
 /// A block that cannot be converted, by its path.
 pub(super) fn read<'a>(
-    content: Content<'a, Block<'a>>,
+    content: Content<'a, RequestBlock<'a>>,
     field: &str,
     rules: &mut Rules,
 ) -> Result<Vec<Part<'a>>, Unsupported> {
@@ -83,9 +83,9 @@ pub(super) fn read<'a>(
 /// The texts of a list of blocks; other kinds are skipped.
 ///
 /// # Errors
-/// An element of the list at `field` that is no block.
+/// An element of the list at `field` that is not a block.
 pub(super) fn texts<'a>(
-    content: Content<'a, Block<'a>>,
+    content: Content<'a, RequestBlock<'a>>,
     field: &str,
     rules: &mut Rules,
 ) -> Result<Vec<Str<'a>>, Unsupported> {
@@ -101,7 +101,7 @@ pub(super) fn texts<'a>(
 }
 
 fn read_block<'a>(
-    block: Block<'a>,
+    block: RequestBlock<'a>,
     field: &str,
     rules: &mut Rules,
     parts: &mut Vec<Part<'a>>,
@@ -144,7 +144,7 @@ fn read_block<'a>(
     Ok(())
 }
 
-fn read_call<'a>(block: Block<'a>, field: &str) -> Result<ToolCall<'a>, Unsupported> {
+fn read_call<'a>(block: RequestBlock<'a>, field: &str) -> Result<ToolCall<'a>, Unsupported> {
     let missing =
         |name: &str| Unsupported::new(format!("{field}.{name}"), "this field is required");
     Ok(ToolCall {
@@ -155,7 +155,7 @@ fn read_call<'a>(block: Block<'a>, field: &str) -> Result<ToolCall<'a>, Unsuppor
 }
 
 fn read_result<'a>(
-    block: Block<'a>,
+    block: RequestBlock<'a>,
     field: &str,
     rules: &mut Rules,
 ) -> Result<ToolResult<'a>, Unsupported> {
@@ -175,7 +175,7 @@ fn read_result<'a>(
 }
 
 fn read_document<'a>(
-    mut block: Block<'a>,
+    mut block: RequestBlock<'a>,
     field: &str,
     rules: &mut Rules,
     parts: &mut Vec<Part<'a>>,
@@ -200,8 +200,10 @@ fn read_document<'a>(
         }
         _ => {
             let title = block.title.take();
-            let block =
-                Block { source: Some(Content::Parts(vec![source].into())), ..Block::default() };
+            let block = RequestBlock {
+                source: Some(Content::Parts(vec![source].into())),
+                ..RequestBlock::default()
+            };
             let media = read_source(block, MediaKind::Document, field)?;
             parts.push(Part::Media(Media { name: title.map(Str::into_text), ..media }));
         }
@@ -217,7 +219,7 @@ fn first<'a>(
 }
 
 fn read_source<'a>(
-    block: Block<'a>,
+    block: RequestBlock<'a>,
     kind: MediaKind,
     field: &str,
 ) -> Result<Media<'a>, Unsupported> {

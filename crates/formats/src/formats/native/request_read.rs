@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Number;
 
-use super::request_parts::{self, Block};
+use super::request_parts::{self, RequestBlock};
 use crate::formats::conversation::locate::{self, parse, texts};
 use crate::formats::conversation::request::ReasoningMode;
 use crate::formats::conversation::{
@@ -20,14 +20,14 @@ struct Body<'a> {
     #[serde(borrow)]
     messages: List<'a, Message<'a>>,
     #[serde(borrow)]
-    system: Option<Content<'a, Block<'a>>>,
+    system: Option<Content<'a, RequestBlock<'a>>>,
     #[serde(default, deserialize_with = "number::whole")]
     max_tokens: Option<u64>,
     stream: Option<bool>,
     #[serde(borrow)]
     tools: Option<List<'a, WireTool<'a>>>,
     #[serde(borrow)]
-    tool_choice: Option<Choice<'a>>,
+    tool_choice: Option<NativeToolChoice<'a>>,
     temperature: Option<Number>,
     top_p: Option<Number>,
     #[serde(default, deserialize_with = "number::counted")]
@@ -57,7 +57,7 @@ struct Message<'a> {
     #[serde(borrow)]
     role: Str<'a>,
     #[serde(borrow)]
-    content: Option<Content<'a, Block<'a>>>,
+    content: Option<Content<'a, RequestBlock<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -83,7 +83,7 @@ struct WireTool<'a> {
 }
 
 #[derive(Deserialize)]
-struct Choice<'a> {
+struct NativeToolChoice<'a> {
     #[serde(borrow, rename = "type")]
     kind: Str<'a>,
     #[serde(borrow)]
@@ -239,7 +239,7 @@ fn read_tool<'a>(
 }
 
 fn read_choice<'a>(
-    choice: Choice<'a>,
+    choice: NativeToolChoice<'a>,
     tools: &[Tool<'_>],
     rules: &mut Rules,
 ) -> Option<ToolChoice<'a>> {

@@ -4,9 +4,9 @@
 //! the calls before them, no text is blank, thinking excludes some other fields. Violations are
 //! fixed here, by the rules.
 
-use super::generation::Generation;
+use super::generation::ClaudeGeneration;
 use super::message_write;
-use super::thinking::{self, Thinking};
+use super::thinking::{self, ThinkingMode};
 use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::{
@@ -30,7 +30,7 @@ pub fn write(
 ) -> Result<Vec<u8>, Unsupported> {
     let max_tokens = request.max_tokens.unwrap_or(target.default_max_tokens);
     message_write::refuse_sound(request)?;
-    let generation = Generation::of(target.model);
+    let generation = ClaudeGeneration::of(target.model);
     let thinking = if generation.is_adaptive() {
         thinking::decide_adaptive(request, generation.mode, rules)
     } else {
@@ -44,13 +44,13 @@ pub fn write(
         message_write::write(o, request, generation.takes_prefill, rules);
         write_tools(o, request, (target, generation), rules);
         match thinking {
-            Thinking::Unset | Thinking::Effort(_) => {}
-            Thinking::Off => o.object("thinking", |o| o.word("type", "disabled")),
-            Thinking::On(budget) => o.object("thinking", |o| {
+            ThinkingMode::Unset | ThinkingMode::Effort(_) => {}
+            ThinkingMode::Off => o.object("thinking", |o| o.word("type", "disabled")),
+            ThinkingMode::On(budget) => o.object("thinking", |o| {
                 o.word("type", "enabled");
                 o.uint("budget_tokens", budget);
             }),
-            Thinking::Adaptive(_) => o.object("thinking", |o| {
+            ThinkingMode::Adaptive(_) => o.object("thinking", |o| {
                 o.word("type", "adaptive");
                 // Otherwise the thinking's text is empty.
                 o.word("display", "summarized");
@@ -59,7 +59,7 @@ pub fn write(
         if generation.is_adaptive() {
             leave_sampling_out(request, rules);
         } else {
-            let thinks = matches!(thinking, Thinking::On(_));
+            let thinks = matches!(thinking, ThinkingMode::On(_));
             write_sampling(o, request, (thinks, target.keep_top_p), rules);
         }
         write_stops(o, request, rules);
@@ -111,7 +111,7 @@ fn write_system(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
 fn write_tools(
     o: &mut Object<'_>,
     request: &Request<'_>,
-    (target, generation): (&Target<'_>, Generation),
+    (target, generation): (&Target<'_>, ClaudeGeneration),
     rules: &mut Rules,
 ) {
     let allowed = request.allowed_tools();
@@ -264,7 +264,12 @@ fn write_stops(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
     }
 }
 
-fn write_output(o: &mut Object<'_>, request: &Request<'_>, thinking: &Thinking, rules: &mut Rules) {
+fn write_output(
+    o: &mut Object<'_>,
+    request: &Request<'_>,
+    thinking: &ThinkingMode,
+    rules: &mut Rules,
+) {
     let effort = thinking.effort().map(|effort| effort.as_str());
     let format = match &request.output {
         OutputFormat::Schema { schema, .. } => Some(schema::for_native_output(schema)),

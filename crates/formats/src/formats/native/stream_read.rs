@@ -1,7 +1,7 @@
 //! Reads a native stream, event by event.
 //!
-//! Blocks may come mixed, told apart by their index. Text and reasoning that no `content_block_start`
-//! announced begin a block of their own.
+//! Blocks may come mixed, told apart by their index. Text and reasoning that no
+//! `content_block_start` announced begin a block of their own.
 
 use serde::Deserialize;
 
@@ -17,7 +17,7 @@ use crate::formats::json_read::{self, Json};
 const NO_CALL: &str = "the arguments of a tool call that has not begun";
 
 #[derive(Deserialize)]
-struct Data<'a> {
+struct EventData<'a> {
     #[serde(borrow, rename = "type")]
     kind: Str<'a>,
     /// A number, or of no use.
@@ -67,7 +67,7 @@ struct Delta<'a> {
 
 /// The kind of an open block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum OpenKind {
     Text,
     Thinking,
     Call,
@@ -78,7 +78,7 @@ enum Kind {
 pub struct Reader {
     started: bool,
     /// The block that the neutral stream has open too; the last one if they are mixed.
-    open: Option<Kind>,
+    open: Option<OpenKind>,
     blocks: OpenBlocks,
     /// One bit for each block of a kind that is not shown, such as the steps of the vendor's tools.
     hidden: u64,
@@ -94,12 +94,12 @@ impl Reader {
     /// Takes one event's data.
     ///
     /// # Errors
-    /// An error that the provider reports, or data that is no event of this format.
+    /// An error that the provider reports, or data that is not an event of this format.
     pub fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
         if self.ended || is_empty_event(data) {
             return Ok(());
         }
-        let data: Data<'_> =
+        let data: EventData<'_> =
             json_read::read(data).map_err(|error| StreamProblem::unreadable(data, &error))?;
         let index = block_number(data.index);
         match &*data.kind {
@@ -149,16 +149,16 @@ impl Reader {
     fn block(&mut self, index: Option<u64>, block: WireBlock<'_>, sink: &mut Sink<'_>) {
         let first = match &*block.kind {
             "text" => {
-                self.begin(index, (Kind::Text, Block::Text), sink);
+                self.begin(index, (OpenKind::Text, Block::Text), sink);
                 block.text
             }
             "thinking" => {
-                self.begin(index, (Kind::Thinking, Block::Thinking), sink);
+                self.begin(index, (OpenKind::Thinking, Block::Thinking), sink);
                 block.thinking
             }
             "redacted_thinking" => {
                 let data = block.data.unwrap_or_default().into_text();
-                self.begin(index, (Kind::Thinking, Block::Thinking), sink);
+                self.begin(index, (OpenKind::Thinking, Block::Thinking), sink);
                 sink(Event::Signature(Signature::new(Origin::NativeRedacted, data)));
                 None
             }
@@ -167,7 +167,7 @@ impl Reader {
                     id: block.id.unwrap_or_default().into_text(),
                     name: ToolName::plain(block.name.unwrap_or_default().into_text()),
                 };
-                self.begin(index, (Kind::Call, call), sink);
+                self.begin(index, (OpenKind::Call, call), sink);
                 // Usually empty here, and sent in deltas.
                 block.input.filter(|input| input.get() != "{}").map(|input| Str::from(input.get()))
             }
@@ -182,7 +182,12 @@ impl Reader {
         }
     }
 
-    fn begin(&mut self, index: Option<u64>, (kind, block): (Kind, Block<'_>), sink: &mut Sink<'_>) {
+    fn begin(
+        &mut self,
+        index: Option<u64>,
+        (kind, block): (OpenKind, Block<'_>),
+        sink: &mut Sink<'_>,
+    ) {
         self.start(sink);
         self.any = true;
         self.hidden &= !index.map_or(0, bit);
@@ -201,10 +206,10 @@ impl Reader {
         sink: &mut Sink<'_>,
     ) -> Result<(), StreamProblem> {
         let (kind, text) = match (delta.text, delta.thinking, delta.partial_json) {
-            (Some(text), _, _) => (Kind::Text, text),
-            (None, Some(thinking), _) => (Kind::Thinking, thinking),
-            (None, None, Some(arguments)) => (Kind::Call, arguments),
-            (None, None, None) => (Kind::Thinking, Str::default()),
+            (Some(text), _, _) => (OpenKind::Text, text),
+            (None, Some(thinking), _) => (OpenKind::Thinking, thinking),
+            (None, None, Some(arguments)) => (OpenKind::Call, arguments),
+            (None, None, None) => (OpenKind::Thinking, Str::default()),
         };
         if text.is_empty() && delta.signature.is_none() {
             return Ok(());
@@ -216,11 +221,11 @@ impl Reader {
         } else if !is_misnumbered {
             let is_hidden = index.is_some_and(|index| self.hidden & bit(index) != 0);
             match kind {
-                Kind::Call if is_hidden => return Ok(()),
-                Kind::Thinking if is_hidden && text.is_empty() => return Ok(()),
-                Kind::Call => return Err(StreamProblem::malformed(NO_CALL)),
-                Kind::Text => self.begin(index, (kind, Block::Text), sink),
-                Kind::Thinking => self.begin(index, (kind, Block::Thinking), sink),
+                OpenKind::Call if is_hidden => return Ok(()),
+                OpenKind::Thinking if is_hidden && text.is_empty() => return Ok(()),
+                OpenKind::Call => return Err(StreamProblem::malformed(NO_CALL)),
+                OpenKind::Text => self.begin(index, (kind, Block::Text), sink),
+                OpenKind::Thinking => self.begin(index, (kind, Block::Thinking), sink),
             }
         }
         if !text.is_empty() {

@@ -5,7 +5,7 @@ use super::usage;
 use crate::domain::usage::Usage;
 use crate::formats::conversation::frame::typed;
 use crate::formats::conversation::json::Object;
-use crate::formats::conversation::template::{Template, Value};
+use crate::formats::conversation::template::{GapValue, Template};
 use crate::formats::conversation::{Block, Event, Finish, Origin, ReplyContext, StreamProblem};
 use crate::formats::names::call_id;
 
@@ -33,13 +33,13 @@ impl Writer {
             Event::Open(block) => self.open(block, out),
             Event::Delta(text) => {
                 if let Some(delta) = &self.delta {
-                    delta.write(out, &[Value::Text(text)]);
+                    delta.write(out, &[GapValue::Text(text)]);
                 }
             }
             Event::Signature(signature) => {
                 let sealed = signature.seal(Origin::Native);
                 let delta = self.delta("signature_delta", "signature");
-                delta.write(out, &[Value::Text(&sealed)]);
+                delta.write(out, &[GapValue::Text(&sealed)]);
             }
             Event::Close => {
                 typed(out, "content_block_stop", |o| o.uint("index", self.index));

@@ -9,7 +9,7 @@ use crate::formats::conversation::{Effort, Part, Request, Role, Rule, Rules, Too
 const MIN_BUDGET: u64 = 1024;
 
 /// Whether to think.
-pub(super) enum Thinking {
+pub(super) enum ThinkingMode {
     /// The request says nothing.
     Unset,
     /// Not.
@@ -22,7 +22,7 @@ pub(super) enum Thinking {
     Effort(Effort),
 }
 
-impl Thinking {
+impl ThinkingMode {
     /// The word for `output_config.effort`.
     pub(super) const fn effort(&self) -> Option<Effort> {
         match self {
@@ -33,15 +33,19 @@ impl Thinking {
 }
 
 /// By an effort, for the newer models. They do not require signed thinking before calls.
-pub(super) fn decide_adaptive(request: &Request<'_>, mode: Mode, rules: &mut Rules) -> Thinking {
+pub(super) fn decide_adaptive(
+    request: &Request<'_>,
+    mode: Mode,
+    rules: &mut Rules,
+) -> ThinkingMode {
     let effort = match request.reasoning.effort_word() {
-        None => return Thinking::Unset,
+        None => return ThinkingMode::Unset,
         Some(Effort::None) => {
             rules.note_if(mode == Mode::Always, Rule::AdaptiveThinking);
             return match mode {
-                Mode::ByDefault => Thinking::Off,
-                Mode::Always => Thinking::Effort(Effort::Low),
-                Mode::OnRequest | Mode::Budget => Thinking::Unset,
+                Mode::ByDefault => ThinkingMode::Off,
+                Mode::Always => ThinkingMode::Effort(Effort::Low),
+                Mode::OnRequest | Mode::Budget => ThinkingMode::Unset,
             };
         }
         // The service has no such word.
@@ -50,11 +54,11 @@ pub(super) fn decide_adaptive(request: &Request<'_>, mode: Mode, rules: &mut Rul
     };
     if mode == Mode::OnRequest && is_forced(request) {
         rules.note(Rule::ThinkingOff);
-        return Thinking::Effort(effort);
+        return ThinkingMode::Effort(effort);
     }
     let budget = matches!(request.reasoning.mode, ReasoningMode::Budget(_));
     rules.note_if(budget && request.reasoning.effort.is_none(), Rule::AdaptiveThinking);
-    Thinking::Adaptive(effort)
+    ThinkingMode::Adaptive(effort)
 }
 
 /// A tool must be called.
@@ -67,21 +71,21 @@ fn is_forced(request: &Request<'_>) -> bool {
 }
 
 /// With a budget, for the older models.
-pub(super) fn decide(request: &Request<'_>, max_tokens: u64, rules: &mut Rules) -> Thinking {
+pub(super) fn decide(request: &Request<'_>, max_tokens: u64, rules: &mut Rules) -> ThinkingMode {
     let asked = match request.reasoning.budget() {
-        None => return Thinking::Unset,
-        Some(0) => return Thinking::Off,
+        None => return ThinkingMode::Unset,
+        Some(0) => return ThinkingMode::Off,
         Some(asked) => asked,
     };
     if is_forced(request) || max_tokens <= MIN_BUDGET || !open_calls_are_signed(request) {
         rules.note(Rule::ThinkingOff);
-        return Thinking::Unset;
+        return ThinkingMode::Unset;
     }
     // A quarter of the limit is kept for the answer if the budget would use all of it.
     let room = if asked < max_tokens { asked } else { max_tokens / 4 * 3 };
     let budget = room.max(MIN_BUDGET);
     rules.note_if(budget != asked, Rule::ThinkingBudget);
-    Thinking::On(budget)
+    ThinkingMode::On(budget)
 }
 
 /// With thinking on, the service requires the calls that are being answered to follow their signed

@@ -22,9 +22,9 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use self::place::Place;
+use self::place::PeekPlace;
 use self::places::BODY;
-use self::reader::Reader;
+use self::reader::PeekReader;
 use self::text::{FirstTexts, TextHash};
 use super::pieces::Pieces;
 use super::route::{Operation, Route};
@@ -157,12 +157,12 @@ pub struct Peek {
 /// Reads a request body, given as its chunks.
 ///
 /// # Errors
-/// When the body is no JSON object, nests too deep, or one of the members of interest has the wrong
-/// type or occurs twice.
+/// When the body is not a JSON object, nests too deep, or one of the members of interest has the
+/// wrong type or occurs twice.
 pub fn peek(chunks: &[Bytes], limits: PeekLimits) -> Result<Peek, BadRequest> {
-    let mut reader = Reader::default();
+    let mut reader = PeekReader::default();
     let mut scanner = Scanner::new(&BODY, limits.max_depth).with_most_elements(MOST_ELEMENTS);
-    let mut sink = |found: Found<'_, Place>| reader.found(&found);
+    let mut sink = |found: Found<'_, PeekPlace>| reader.found(&found);
     for chunk in chunks {
         scanner.feed(chunk, &mut sink)?;
     }

@@ -6,7 +6,7 @@ use crate::domain::feature::Feature;
 /// them: an upstream that uses the other of two `model` members would run a model that was never
 /// checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum PeekPlace {
     Body,
     Model,
     Stream,
@@ -96,9 +96,9 @@ pub(super) enum Place {
     ContainerMemory,
 }
 
-impl Place {
+impl PeekPlace {
     /// Whether the member is among names that clients choose freely: there another spelling alone
-    /// is no error.
+    /// is not an error.
     pub(super) const fn is_among_free_names(self) -> bool {
         matches!(self, Self::MetadataUserId | Self::MetadataSessionId)
     }

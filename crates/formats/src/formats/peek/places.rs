@@ -3,9 +3,9 @@
 //! The formats' members do not collide, so one tree serves them; alt-cli bodies may have theirs one
 //! level down, in `request`.
 
-use super::place::Place;
+use super::place::PeekPlace;
 use crate::domain::named_model::MAX_MODEL_NAME;
-use crate::formats::scan::{Key, Node, key};
+use crate::formats::scan::{MemberKey, Node, key};
 
 /// Ids and model names are read up to this length.
 pub(super) const MAX_NAME: usize = MAX_MODEL_NAME;
@@ -17,110 +17,114 @@ const WORD: usize = 64;
 
 /// A member that an upstream may also accept in other letter case, like some languages' JSON
 /// parsers.
-const fn strict(name: &'static str, node: Node<Place>) -> Key<Place> {
-    Key { name, node, any_case: true }
+const fn strict(name: &'static str, node: Node<PeekPlace>) -> MemberKey<PeekPlace> {
+    MemberKey { name, node, any_case: true }
 }
 
 /// A member that names a model, in any letter case: of two spellings both count.
-const fn model(name: &'static str, place: Place) -> Key<Place> {
+const fn model(name: &'static str, place: PeekPlace) -> MemberKey<PeekPlace> {
     strict(name, Node::value(place, MAX_NAME))
 }
 
 /// A member with one name or a list of names, or of objects that have a name.
-const fn models(name: &'static str, place: Place, each: &'static Node<Place>) -> Key<Place> {
+const fn models(
+    name: &'static str,
+    place: PeekPlace,
+    each: &'static Node<PeekPlace>,
+) -> MemberKey<PeekPlace> {
     strict(name, Node::value(place, MAX_NAME).or_items(each))
 }
 
 /// A member that asks for a feature, in any letter case.
-const fn feature(name: &'static str, place: Place) -> Key<Place> {
+const fn feature(name: &'static str, place: PeekPlace) -> MemberKey<PeekPlace> {
     strict(name, Node::value(place, WORD))
 }
 
-static FALLBACK_KEYS: [Key<Place>; 2] =
-    [model("model", Place::Fallback), feature("speed", Place::FallbackSpeed)];
-static FALLBACK: Node<Place> =
-    Node { take: MAX_NAME, ..Node::object(&FALLBACK_KEYS).tagged(Place::Fallback) };
-static LISTED_MODEL: Node<Place> = Node::value(Place::Models, MAX_NAME);
-static PLUGIN_MODEL: Node<Place> = Node::value(Place::PluginModel, MAX_NAME);
-static TOOL_MODEL: Node<Place> = Node::value(Place::ToolModel, MAX_NAME);
+static FALLBACK_KEYS: [MemberKey<PeekPlace>; 2] =
+    [model("model", PeekPlace::Fallback), feature("speed", PeekPlace::FallbackSpeed)];
+static FALLBACK: Node<PeekPlace> =
+    Node { take: MAX_NAME, ..Node::object(&FALLBACK_KEYS).tagged(PeekPlace::Fallback) };
+static LISTED_MODEL: Node<PeekPlace> = Node::value(PeekPlace::Models, MAX_NAME);
+static PLUGIN_MODEL: Node<PeekPlace> = Node::value(PeekPlace::PluginModel, MAX_NAME);
+static TOOL_MODEL: Node<PeekPlace> = Node::value(PeekPlace::ToolModel, MAX_NAME);
 
-static PLUGIN: Node<Place> = Node::object(&[
-    feature("id", Place::PluginId),
-    model("model", Place::PluginModel),
-    models("models", Place::PluginModel, &PLUGIN_MODEL),
-    models("allowed_models", Place::PluginModel, &PLUGIN_MODEL),
-    models("analysis_models", Place::PluginModel, &PLUGIN_MODEL),
+static PLUGIN: Node<PeekPlace> = Node::object(&[
+    feature("id", PeekPlace::PluginId),
+    model("model", PeekPlace::PluginModel),
+    models("models", PeekPlace::PluginModel, &PLUGIN_MODEL),
+    models("allowed_models", PeekPlace::PluginModel, &PLUGIN_MODEL),
+    models("analysis_models", PeekPlace::PluginModel, &PLUGIN_MODEL),
 ]);
 
-static EDIT: Node<Place> = Node::object(&[model("model", Place::EditModel)]);
-static EDITS_KEYS: [Key<Place>; 1] = [strict("edits", Node::array(&EDIT))];
-static COMPACTION_KEYS: [Key<Place>; 1] = [model("model", Place::CompactionModel)];
-static MODERATION_KEYS: [Key<Place>; 1] = [model("model", Place::ModerationModel)];
+static EDIT: Node<PeekPlace> = Node::object(&[model("model", PeekPlace::EditModel)]);
+static EDITS_KEYS: [MemberKey<PeekPlace>; 1] = [strict("edits", Node::array(&EDIT))];
+static COMPACTION_KEYS: [MemberKey<PeekPlace>; 1] = [model("model", PeekPlace::CompactionModel)];
+static MODERATION_KEYS: [MemberKey<PeekPlace>; 1] = [model("model", PeekPlace::ModerationModel)];
 
 /// How alt-cli services on Vertex AI choose among models.
-static MANUAL_KEYS: [Key<Place>; 2] =
-    [model("modelName", Place::RoutedModel), model("model_name", Place::RoutedModel)];
-static ROUTING_KEYS: [Key<Place>; 2] = [
+static MANUAL_KEYS: [MemberKey<PeekPlace>; 2] =
+    [model("modelName", PeekPlace::RoutedModel), model("model_name", PeekPlace::RoutedModel)];
+static ROUTING_KEYS: [MemberKey<PeekPlace>; 2] = [
     strict("manualMode", Node::object(&MANUAL_KEYS)),
     strict("manual_mode", Node::object(&MANUAL_KEYS)),
 ];
-const ROUTING: Node<Place> = Node::object(&ROUTING_KEYS);
+const ROUTING: Node<PeekPlace> = Node::object(&ROUTING_KEYS);
 
-static URL_KEYS: [Key<Place>; 1] = [key("url", Node::value(Place::ImageUrl, 0))];
+static URL_KEYS: [MemberKey<PeekPlace>; 1] = [key("url", Node::value(PeekPlace::ImageUrl, 0))];
 /// A text, or an object that contains one.
-const IMAGE_URL: Node<Place> = Node::object(&URL_KEYS).tagged(Place::ImageUrl);
+const IMAGE_URL: Node<PeekPlace> = Node::object(&URL_KEYS).tagged(PeekPlace::ImageUrl);
 
-static SOURCE_KEYS: [Key<Place>; 3] = [
-    key("data", Node::value(Place::Media, 0)),
-    key("url", Node::value(Place::Remote, 0)),
-    key("file_id", Node::value(Place::Remote, 0)),
+static SOURCE_KEYS: [MemberKey<PeekPlace>; 3] = [
+    key("data", Node::value(PeekPlace::Media, 0)),
+    key("url", Node::value(PeekPlace::Remote, 0)),
+    key("file_id", Node::value(PeekPlace::Remote, 0)),
 ];
-const SOURCE: Node<Place> = Node::object(&SOURCE_KEYS);
+const SOURCE: Node<PeekPlace> = Node::object(&SOURCE_KEYS);
 
 /// A block within a tool's result: only its media count.
-static INNER_BLOCK: Node<Place> = Node::object(&[
-    key("type", Node::value(Place::Kind, 16)),
+static INNER_BLOCK: Node<PeekPlace> = Node::object(&[
+    key("type", Node::value(PeekPlace::Kind, 16)),
     key("source", SOURCE),
     key("image_url", IMAGE_URL),
-    key("file_id", Node::value(Place::Remote, 0)),
-    key("file_url", Node::value(Place::Remote, 0)),
+    key("file_id", Node::value(PeekPlace::Remote, 0)),
+    key("file_url", Node::value(PeekPlace::Remote, 0)),
 ])
-.tagged(Place::InnerBlock);
+.tagged(PeekPlace::InnerBlock);
 
-static FILE_KEYS: [Key<Place>; 4] = [
-    key("fileUri", Node::value(Place::Remote, 0)),
-    key("file_uri", Node::value(Place::Remote, 0)),
-    key("mimeType", Node::value(Place::Kind, 16)),
-    key("mime_type", Node::value(Place::Kind, 16)),
+static FILE_KEYS: [MemberKey<PeekPlace>; 4] = [
+    key("fileUri", Node::value(PeekPlace::Remote, 0)),
+    key("file_uri", Node::value(PeekPlace::Remote, 0)),
+    key("mimeType", Node::value(PeekPlace::Kind, 16)),
+    key("mime_type", Node::value(PeekPlace::Kind, 16)),
 ];
 /// By address in alt-cli, inline as a text in responses.
-const FILE_DATA: Node<Place> = Node::object(&FILE_KEYS).tagged(Place::Media);
+const FILE_DATA: Node<PeekPlace> = Node::object(&FILE_KEYS).tagged(PeekPlace::Media);
 
 /// A content block or part, of any format.
-static BLOCK: Node<Place> = Node::object(&BLOCK_KEYS).tagged(Place::Block);
+static BLOCK: Node<PeekPlace> = Node::object(&BLOCK_KEYS).tagged(PeekPlace::Block);
 
 /// Its first bytes tell whose it is.
-const PROOF: Node<Place> = Node::value(Place::Proof, 8);
+const PROOF: Node<PeekPlace> = Node::value(PeekPlace::Proof, 8);
 
-static BLOCK_KEYS: [Key<Place>; 19] = [
-    key("type", Node::value(Place::Kind, 16)),
-    key("text", Node::value(Place::Text, 0)),
+static BLOCK_KEYS: [MemberKey<PeekPlace>; 19] = [
+    key("type", Node::value(PeekPlace::Kind, 16)),
+    key("text", Node::value(PeekPlace::Text, 0)),
     key("source", SOURCE),
     key("image_url", IMAGE_URL),
-    key("inlineData", Node::object(&[key("data", Node::value(Place::Media, 0))])),
-    key("inline_data", Node::object(&[key("data", Node::value(Place::Media, 0))])),
-    key("input_audio", Node::object(&[key("data", Node::value(Place::Media, 0))])),
+    key("inlineData", Node::object(&[key("data", Node::value(PeekPlace::Media, 0))])),
+    key("inline_data", Node::object(&[key("data", Node::value(PeekPlace::Media, 0))])),
+    key("input_audio", Node::object(&[key("data", Node::value(PeekPlace::Media, 0))])),
     key("fileData", FILE_DATA),
     key("file_data", FILE_DATA),
     key(
         "file",
         Node::object(&[
-            key("file_data", Node::value(Place::Media, 0)),
-            key("file_id", Node::value(Place::Remote, 0)),
+            key("file_data", Node::value(PeekPlace::Media, 0)),
+            key("file_id", Node::value(PeekPlace::Remote, 0)),
         ]),
     ),
-    key("file_id", Node::value(Place::Remote, 0)),
-    key("file_url", Node::value(Place::Remote, 0)),
+    key("file_id", Node::value(PeekPlace::Remote, 0)),
+    key("file_url", Node::value(PeekPlace::Remote, 0)),
     key("content", Node::array(&INNER_BLOCK)),
     key("output", Node::array(&INNER_BLOCK)),
     key("signature", PROOF),
@@ -132,44 +136,46 @@ static BLOCK_KEYS: [Key<Place>; 19] = [
 ];
 
 /// As [`TOOL`], within a block.
-static ADDED_TOOL: Node<Place> = Node::object(&TOOL_KEYS);
+static ADDED_TOOL: Node<PeekPlace> = Node::object(&TOOL_KEYS);
 
 /// A message, or an item of a responses input.
-static MESSAGE: Node<Place> = Node::object(&[
-    key("role", Node::value(Place::Role, 16)),
-    key("content", Node::value(Place::Text, 0).or_items(&BLOCK)),
+static MESSAGE: Node<PeekPlace> = Node::object(&[
+    key("role", Node::value(PeekPlace::Role, 16)),
+    key("content", Node::value(PeekPlace::Text, 0).or_items(&BLOCK)),
     key("output", Node::array(&INNER_BLOCK)),
     key("image_url", IMAGE_URL),
-    key("file_id", Node::value(Place::Remote, 0)),
-    key("file_url", Node::value(Place::Remote, 0)),
+    key("file_id", Node::value(PeekPlace::Remote, 0)),
+    key("file_url", Node::value(PeekPlace::Remote, 0)),
     key("encrypted_content", PROOF),
     key("tools", Node::array(&ADDED_TOOL)),
 ])
-.tagged(Place::Message);
+.tagged(PeekPlace::Message);
 
-static ALT_MESSAGE: Node<Place> =
-    Node::object(&[key("role", Node::value(Place::Role, 16)), key("parts", Node::array(&BLOCK))])
-        .tagged(Place::AltMessage);
+static ALT_MESSAGE: Node<PeekPlace> = Node::object(&[
+    key("role", Node::value(PeekPlace::Role, 16)),
+    key("parts", Node::array(&BLOCK)),
+])
+.tagged(PeekPlace::AltMessage);
 
-static SYSTEM_BLOCK: Node<Place> =
-    Node::object(&[key("text", Node::value(Place::SystemText, 0))]).tagged(Place::Block);
+static SYSTEM_BLOCK: Node<PeekPlace> =
+    Node::object(&[key("text", Node::value(PeekPlace::SystemText, 0))]).tagged(PeekPlace::Block);
 
 /// A tool, or a list of some.
-static TOOL: Node<Place> = Node::object(&TOOL_KEYS).tagged(Place::Block);
+static TOOL: Node<PeekPlace> = Node::object(&TOOL_KEYS).tagged(PeekPlace::Block);
 
 /// A hosted tool has its model at the top, among its parameters or in what it draws with. In the
 /// parameters of a function, which are a schema, no text stands there.
-static TOOL_KEYS: [Key<Place>; 35] = [
-    model("model", Place::ToolModel),
-    feature("type", Place::ToolType),
-    key("max_tokens", Node::value(Place::ToolTokens, NUMBER)),
-    key("max_uses", Node::value(Place::ToolUses, NUMBER)),
+static TOOL_KEYS: [MemberKey<PeekPlace>; 35] = [
+    model("model", PeekPlace::ToolModel),
+    feature("type", PeekPlace::ToolType),
+    key("max_tokens", Node::value(PeekPlace::ToolTokens, NUMBER)),
+    key("max_uses", Node::value(PeekPlace::ToolUses, NUMBER)),
     strict("parameters", Node::object(&PARAMETER_KEYS)),
     strict("svg", Node::object(&SVG_KEYS)),
     strict("environment", Node::object(&ENVIRONMENT_KEYS)),
     strict(
         "container",
-        Node { take: WORD, ..Node::object(&CONTAINER_KEYS).tagged(Place::Container) },
+        Node { take: WORD, ..Node::object(&CONTAINER_KEYS).tagged(PeekPlace::Container) },
     ),
     key("tools", Node::array(&TOOL)),
     key("definition", Node::object(&TOOL_KEYS)),
@@ -178,130 +184,135 @@ static TOOL_KEYS: [Key<Place>; 35] = [
     // Hosted tools of alt-cli.
     strict("googleSearch", GOOGLE_SEARCH),
     strict("google_search", GOOGLE_SEARCH),
-    feature("googleSearchRetrieval", Place::GoogleSearch),
-    feature("google_search_retrieval", Place::GoogleSearch),
-    feature("enterpriseWebSearch", Place::PartnerSearch),
-    feature("enterprise_web_search", Place::PartnerSearch),
-    feature("exaAiSearch", Place::PartnerSearch),
-    feature("exa_ai_search", Place::PartnerSearch),
-    feature("parallelAiSearch", Place::PartnerSearch),
-    feature("parallel_ai_search", Place::PartnerSearch),
-    feature("googleMaps", Place::Maps),
-    feature("google_maps", Place::Maps),
-    feature("urlContext", Place::UrlContext),
-    feature("url_context", Place::UrlContext),
-    feature("codeExecution", Place::CodeExecution),
-    feature("code_execution", Place::CodeExecution),
-    feature("fileSearch", Place::FileSearch),
-    feature("file_search", Place::FileSearch),
-    feature("retrieval", Place::Retrieval),
-    feature("computerUse", Place::ComputerUse),
-    feature("computer_use", Place::ComputerUse),
-    feature("mcpServers", Place::ToolMcpServers),
-    feature("mcp_servers", Place::ToolMcpServers),
+    feature("googleSearchRetrieval", PeekPlace::GoogleSearch),
+    feature("google_search_retrieval", PeekPlace::GoogleSearch),
+    feature("enterpriseWebSearch", PeekPlace::PartnerSearch),
+    feature("enterprise_web_search", PeekPlace::PartnerSearch),
+    feature("exaAiSearch", PeekPlace::PartnerSearch),
+    feature("exa_ai_search", PeekPlace::PartnerSearch),
+    feature("parallelAiSearch", PeekPlace::PartnerSearch),
+    feature("parallel_ai_search", PeekPlace::PartnerSearch),
+    feature("googleMaps", PeekPlace::Maps),
+    feature("google_maps", PeekPlace::Maps),
+    feature("urlContext", PeekPlace::UrlContext),
+    feature("url_context", PeekPlace::UrlContext),
+    feature("codeExecution", PeekPlace::CodeExecution),
+    feature("code_execution", PeekPlace::CodeExecution),
+    feature("fileSearch", PeekPlace::FileSearch),
+    feature("file_search", PeekPlace::FileSearch),
+    feature("retrieval", PeekPlace::Retrieval),
+    feature("computerUse", PeekPlace::ComputerUse),
+    feature("computer_use", PeekPlace::ComputerUse),
+    feature("mcpServers", PeekPlace::ToolMcpServers),
+    feature("mcp_servers", PeekPlace::ToolMcpServers),
 ];
 
-static SVG_KEYS: [Key<Place>; 1] = [model("model", Place::ToolModel)];
-static CONTAINER_KEYS: [Key<Place>; 1] = [feature("memory_limit", Place::ContainerMemory)];
-static ENVIRONMENT_KEYS: [Key<Place>; 1] = [feature("type", Place::ShellEnvironment)];
+static SVG_KEYS: [MemberKey<PeekPlace>; 1] = [model("model", PeekPlace::ToolModel)];
+static CONTAINER_KEYS: [MemberKey<PeekPlace>; 1] =
+    [feature("memory_limit", PeekPlace::ContainerMemory)];
+static ENVIRONMENT_KEYS: [MemberKey<PeekPlace>; 1] = [feature("type", PeekPlace::ShellEnvironment)];
 
-static SEARCH_TYPES_KEYS: [Key<Place>; 2] =
-    [feature("imageSearch", Place::ImageSearch), feature("image_search", Place::ImageSearch)];
-static GOOGLE_SEARCH_KEYS: [Key<Place>; 2] = [
+static SEARCH_TYPES_KEYS: [MemberKey<PeekPlace>; 2] = [
+    feature("imageSearch", PeekPlace::ImageSearch),
+    feature("image_search", PeekPlace::ImageSearch),
+];
+static GOOGLE_SEARCH_KEYS: [MemberKey<PeekPlace>; 2] = [
     strict("searchTypes", Node::object(&SEARCH_TYPES_KEYS)),
     strict("search_types", Node::object(&SEARCH_TYPES_KEYS)),
 ];
-const GOOGLE_SEARCH: Node<Place> = Node::object(&GOOGLE_SEARCH_KEYS).tagged(Place::GoogleSearch);
+const GOOGLE_SEARCH: Node<PeekPlace> =
+    Node::object(&GOOGLE_SEARCH_KEYS).tagged(PeekPlace::GoogleSearch);
 
-static PARAMETER_KEYS: [Key<Place>; 4] = [
-    model("model", Place::ToolModel),
-    models("models", Place::ToolModel, &TOOL_MODEL),
-    models("analysis_models", Place::ToolModel, &TOOL_MODEL),
-    models("allowed_models", Place::ToolModel, &TOOL_MODEL),
+static PARAMETER_KEYS: [MemberKey<PeekPlace>; 4] = [
+    model("model", PeekPlace::ToolModel),
+    models("models", PeekPlace::ToolModel, &TOOL_MODEL),
+    models("analysis_models", PeekPlace::ToolModel, &TOOL_MODEL),
+    models("allowed_models", PeekPlace::ToolModel, &TOOL_MODEL),
 ];
 
-static SYSTEM_KEYS: [Key<Place>; 1] = [key("parts", Node::array(&SYSTEM_BLOCK))];
-const SYSTEM_INSTRUCTION: Node<Place> = Node::object(&SYSTEM_KEYS).tagged(Place::SystemInstruction);
+static SYSTEM_KEYS: [MemberKey<PeekPlace>; 1] = [key("parts", Node::array(&SYSTEM_BLOCK))];
+const SYSTEM_INSTRUCTION: Node<PeekPlace> =
+    Node::object(&SYSTEM_KEYS).tagged(PeekPlace::SystemInstruction);
 
-const GENERATION_CONFIG: Node<Place> = Node::object(&[
-    strict("maxOutputTokens", Node::value(Place::AltMaxOutputTokens, NUMBER)),
-    strict("max_output_tokens", Node::value(Place::AltMaxOutputTokens, NUMBER)),
-    strict("candidateCount", Node::value(Place::AltChoices, NUMBER)),
-    strict("candidate_count", Node::value(Place::AltChoices, NUMBER)),
+const GENERATION_CONFIG: Node<PeekPlace> = Node::object(&[
+    strict("maxOutputTokens", Node::value(PeekPlace::AltMaxOutputTokens, NUMBER)),
+    strict("max_output_tokens", Node::value(PeekPlace::AltMaxOutputTokens, NUMBER)),
+    strict("candidateCount", Node::value(PeekPlace::AltChoices, NUMBER)),
+    strict("candidate_count", Node::value(PeekPlace::AltChoices, NUMBER)),
     strict("routingConfig", ROUTING),
     strict("routing_config", ROUTING),
 ])
-.tagged(Place::GenerationConfig);
+.tagged(PeekPlace::GenerationConfig);
 
 /// The inside of a wrapped alt-cli body.
-static REQUEST_KEYS: [Key<Place>; 10] = [
-    strict("model", Node::value(Place::InnerModel, MAX_NAME)),
-    strict("contents", Node::array(&ALT_MESSAGE).tagged(Place::Contents)),
+static REQUEST_KEYS: [MemberKey<PeekPlace>; 10] = [
+    strict("model", Node::value(PeekPlace::InnerModel, MAX_NAME)),
+    strict("contents", Node::array(&ALT_MESSAGE).tagged(PeekPlace::Contents)),
     strict("systemInstruction", SYSTEM_INSTRUCTION),
     strict("system_instruction", SYSTEM_INSTRUCTION),
     strict("generationConfig", GENERATION_CONFIG),
     strict("generation_config", GENERATION_CONFIG),
-    strict("session_id", Node::value(Place::SessionId, MAX_NAME)),
+    strict("session_id", Node::value(PeekPlace::SessionId, MAX_NAME)),
     strict("tools", Node::array(&TOOL)),
-    feature("serviceTier", Place::ServiceTier),
-    feature("service_tier", Place::ServiceTier),
+    feature("serviceTier", PeekPlace::ServiceTier),
+    feature("service_tier", PeekPlace::ServiceTier),
 ];
-const REQUEST: Node<Place> = Node::object(&REQUEST_KEYS).tagged(Place::Request);
-const COUNTED: Node<Place> = Node::object(&REQUEST_KEYS).tagged(Place::CountedRequest);
+const REQUEST: Node<PeekPlace> = Node::object(&REQUEST_KEYS).tagged(PeekPlace::Request);
+const COUNTED: Node<PeekPlace> = Node::object(&REQUEST_KEYS).tagged(PeekPlace::CountedRequest);
 
-pub(super) static BODY: Node<Place> = Node::object(&[
-    strict("model", Node::value(Place::Model, MAX_NAME)),
-    strict("stream", Node::value(Place::Stream, 0)),
-    strict("messages", Node::array(&MESSAGE).tagged(Place::Messages)),
-    strict("input", Node::value(Place::Input, 0).or_items(&MESSAGE)),
-    strict("contents", Node::array(&ALT_MESSAGE).tagged(Place::Contents)),
+pub(super) static BODY: Node<PeekPlace> = Node::object(&[
+    strict("model", Node::value(PeekPlace::Model, MAX_NAME)),
+    strict("stream", Node::value(PeekPlace::Stream, 0)),
+    strict("messages", Node::array(&MESSAGE).tagged(PeekPlace::Messages)),
+    strict("input", Node::value(PeekPlace::Input, 0).or_items(&MESSAGE)),
+    strict("contents", Node::array(&ALT_MESSAGE).tagged(PeekPlace::Contents)),
     strict("request", REQUEST),
     strict("generateContentRequest", COUNTED),
-    strict("system", Node::value(Place::System, 0).or_items(&SYSTEM_BLOCK)),
-    strict("instructions", Node::value(Place::Instructions, 0)),
+    strict("system", Node::value(PeekPlace::System, 0).or_items(&SYSTEM_BLOCK)),
+    strict("instructions", Node::value(PeekPlace::Instructions, 0)),
     strict("systemInstruction", SYSTEM_INSTRUCTION),
     strict("system_instruction", SYSTEM_INSTRUCTION),
-    strict("max_tokens", Node::value(Place::MaxTokens, NUMBER)),
-    strict("max_output_tokens", Node::value(Place::MaxOutputTokens, NUMBER)),
-    strict("max_completion_tokens", Node::value(Place::MaxCompletionTokens, NUMBER)),
-    strict("n", Node::value(Place::Choices, NUMBER)),
+    strict("max_tokens", Node::value(PeekPlace::MaxTokens, NUMBER)),
+    strict("max_output_tokens", Node::value(PeekPlace::MaxOutputTokens, NUMBER)),
+    strict("max_completion_tokens", Node::value(PeekPlace::MaxCompletionTokens, NUMBER)),
+    strict("n", Node::value(PeekPlace::Choices, NUMBER)),
     strict("generationConfig", GENERATION_CONFIG),
     strict("generation_config", GENERATION_CONFIG),
     strict(
         "stream_options",
-        Node::object(&[strict("include_usage", Node::value(Place::IncludeUsage, 0))])
-            .tagged(Place::StreamOptions),
+        Node::object(&[strict("include_usage", Node::value(PeekPlace::IncludeUsage, 0))])
+            .tagged(PeekPlace::StreamOptions),
     ),
     strict(
         "metadata",
         Node::object(&[
-            strict("user_id", Node::value(Place::MetadataUserId, MAX_USER_ID)),
-            strict("session_id", Node::value(Place::MetadataSessionId, MAX_NAME)),
+            strict("user_id", Node::value(PeekPlace::MetadataUserId, MAX_USER_ID)),
+            strict("session_id", Node::value(PeekPlace::MetadataSessionId, MAX_NAME)),
         ])
-        .tagged(Place::Metadata),
+        .tagged(PeekPlace::Metadata),
     ),
-    strict("prompt_cache_key", Node::value(Place::PromptCacheKey, MAX_NAME)),
-    strict("previous_response_id", Node::value(Place::PreviousResponseId, MAX_NAME)),
-    strict("background", Node::value(Place::Background, 0)),
-    strict("prompt", Node::value(Place::Prompt, 0)),
+    strict("prompt_cache_key", Node::value(PeekPlace::PromptCacheKey, MAX_NAME)),
+    strict("previous_response_id", Node::value(PeekPlace::PreviousResponseId, MAX_NAME)),
+    strict("background", Node::value(PeekPlace::Background, 0)),
+    strict("prompt", Node::value(PeekPlace::Prompt, 0)),
     strict("tools", Node::array(&TOOL)),
-    models("fallbacks", Place::Fallback, &FALLBACK),
-    models("models", Place::Models, &LISTED_MODEL),
+    models("fallbacks", PeekPlace::Fallback, &FALLBACK),
+    models("models", PeekPlace::Models, &LISTED_MODEL),
     strict("plugins", Node::array(&PLUGIN)),
     strict("context_management", Node::object(&EDITS_KEYS)),
     strict("compaction", Node::object(&COMPACTION_KEYS)),
     strict("moderation", Node::object(&MODERATION_KEYS)),
-    feature("service_tier", Place::ServiceTier),
-    feature("serviceTier", Place::ServiceTier),
-    feature("speed", Place::Speed),
-    feature("inference_geo", Place::InferenceGeo),
-    feature("provider", Place::Provider),
-    feature("route", Place::Route),
-    feature("thread", Place::Thread),
-    feature("billing_policy", Place::BillingPolicy),
-    feature("mcp_servers", Place::McpServers),
-    feature("web_search_options", Place::SearchOptions),
-    feature("search_parameters", Place::SearchParameters),
-    feature("enable_search", Place::EnableSearch),
+    feature("service_tier", PeekPlace::ServiceTier),
+    feature("serviceTier", PeekPlace::ServiceTier),
+    feature("speed", PeekPlace::Speed),
+    feature("inference_geo", PeekPlace::InferenceGeo),
+    feature("provider", PeekPlace::Provider),
+    feature("route", PeekPlace::Route),
+    feature("thread", PeekPlace::Thread),
+    feature("billing_policy", PeekPlace::BillingPolicy),
+    feature("mcp_servers", PeekPlace::McpServers),
+    feature("web_search_options", PeekPlace::SearchOptions),
+    feature("search_parameters", PeekPlace::SearchParameters),
+    feature("enable_search", PeekPlace::EnableSearch),
 ])
-.tagged(Place::Body);
+.tagged(PeekPlace::Body);

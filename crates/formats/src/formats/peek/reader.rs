@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::place::Place;
+use super::place::PeekPlace;
 use super::{Peek, StreamOptions};
 use crate::domain::feature::Feature;
 use crate::domain::feature_policy::FeatureUse;
@@ -18,7 +18,7 @@ use crate::formats::scan::{Found, Kind};
 const MOST_NAMED: usize = 64;
 
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct PeekReader {
     peek: Peek,
     /// One bit for each place seen.
     seen: u64,
@@ -29,8 +29,8 @@ pub(super) struct Reader {
     is_image: bool,
 }
 
-impl Reader {
-    pub(super) fn found(&mut self, found: &Found<'_, Place>) {
+impl PeekReader {
+    pub(super) fn found(&mut self, found: &Found<'_, PeekPlace>) {
         if let Some(name) = found.tag.unique() {
             let bit = 1 << found.tag as u64;
             if !found.exact && !found.tag.is_among_free_names() {
@@ -41,36 +41,38 @@ impl Reader {
             self.seen |= bit;
         }
         match found.tag {
-            Place::Text | Place::SystemText | Place::Role => self.content(found),
-            Place::Media | Place::ImageUrl | Place::Remote | Place::Kind => self.medium(found),
-            Place::Proof => self.peek.has_foreign_proof |= is_foreign(found.text),
-            Place::InnerBlock => self.block_ends(),
-            Place::Fallback => self.named(found, NamedModel::FALLBACKS),
-            Place::ToolModel => self.named(found, NamedModel::TOOLS),
-            Place::ToolTokens => {
+            PeekPlace::Text | PeekPlace::SystemText | PeekPlace::Role => self.content(found),
+            PeekPlace::Media | PeekPlace::ImageUrl | PeekPlace::Remote | PeekPlace::Kind => {
+                self.medium(found)
+            }
+            PeekPlace::Proof => self.peek.has_foreign_proof |= is_foreign(found.text),
+            PeekPlace::InnerBlock => self.block_ends(),
+            PeekPlace::Fallback => self.named(found, NamedModel::FALLBACKS),
+            PeekPlace::ToolModel => self.named(found, NamedModel::TOOLS),
+            PeekPlace::ToolTokens => {
                 self.peek.tool_bounds.tokens = self.peek.tool_bounds.tokens.max(found.as_u64());
             }
-            Place::ToolUses => {
+            PeekPlace::ToolUses => {
                 self.peek.tool_bounds.uses = self.peek.tool_bounds.uses.max(found.as_u64());
             }
-            Place::Speed | Place::FallbackSpeed => {
+            PeekPlace::Speed | PeekPlace::FallbackSpeed => {
                 self.peek.is_fast |= found.text == b"fast";
                 self.member(found);
             }
-            Place::Models => self.named(found, "models"),
-            Place::PluginModel => self.named(found, "plugins[].model"),
-            Place::EditModel => self.named(found, "context_management.edits[].model"),
-            Place::CompactionModel => self.named(found, "compaction.model"),
-            Place::ModerationModel => self.named(found, "moderation.model"),
-            Place::RoutedModel => self.named(found, "generationConfig.routingConfig"),
+            PeekPlace::Models => self.named(found, "models"),
+            PeekPlace::PluginModel => self.named(found, "plugins[].model"),
+            PeekPlace::EditModel => self.named(found, "context_management.edits[].model"),
+            PeekPlace::CompactionModel => self.named(found, "compaction.model"),
+            PeekPlace::ModerationModel => self.named(found, "moderation.model"),
+            PeekPlace::RoutedModel => self.named(found, "generationConfig.routingConfig"),
             // Of most tools.
-            Place::ToolType if matches!(found.text, b"function" | b"custom") => {}
-            Place::Message | Place::AltMessage => {
+            PeekPlace::ToolType if matches!(found.text, b"function" | b"custom") => {}
+            PeekPlace::Message | PeekPlace::AltMessage => {
                 self.block_ends();
-                self.peek.texts.end_of_message(found.tag == Place::AltMessage);
+                self.peek.texts.end_of_message(found.tag == PeekPlace::AltMessage);
                 self.peek.pieces.block_ends(found.span.end);
             }
-            Place::Block => {
+            PeekPlace::Block => {
                 self.block_ends();
                 self.peek.pieces.block_ends(found.span.end);
             }
@@ -78,30 +80,30 @@ impl Reader {
         }
     }
 
-    fn content(&mut self, found: &Found<'_, Place>) {
+    fn content(&mut self, found: &Found<'_, PeekPlace>) {
         if found.kind != Kind::String {
             return;
         }
         match found.tag {
-            Place::Role => self.peek.texts.role(found.text),
-            Place::SystemText => self.peek.texts.system(inside(found)),
-            Place::Text => self.peek.texts.text(inside(found)),
+            PeekPlace::Role => self.peek.texts.role(found.text),
+            PeekPlace::SystemText => self.peek.texts.system(inside(found)),
+            PeekPlace::Text => self.peek.texts.text(inside(found)),
             _ => {}
         }
     }
 
-    fn medium(&mut self, found: &Found<'_, Place>) {
+    fn medium(&mut self, found: &Found<'_, PeekPlace>) {
         if found.kind != Kind::String || found.span.len() <= 2 {
             return;
         }
         match found.tag {
-            Place::Kind => {
+            PeekPlace::Kind => {
                 self.is_image |=
                     found.text.starts_with(b"image") || found.text.starts_with(b"input_image");
             }
-            Place::Remote => self.remote += 1,
+            PeekPlace::Remote => self.remote += 1,
             // What is shorter than this holds no medium.
-            Place::Media if found.span.len() <= 256 => {}
+            PeekPlace::Media if found.span.len() <= 256 => {}
             _ => {
                 self.peek.media_len += found.span.len();
                 self.peek.media_count += 1;
@@ -116,18 +118,18 @@ impl Reader {
         *(if images { &mut self.peek.media_count } else { &mut self.peek.remote_count }) += count;
     }
 
-    fn member(&mut self, found: &Found<'_, Place>) {
+    fn member(&mut self, found: &Found<'_, PeekPlace>) {
         match found.tag {
-            Place::Body => self.body(found),
-            Place::Model => self.model(found),
-            Place::Stream => match (found.kind, found.as_bool()) {
+            PeekPlace::Body => self.body(found),
+            PeekPlace::Model => self.model(found),
+            PeekPlace::Stream => match (found.kind, found.as_bool()) {
                 (Kind::Null, _) => {}
                 (_, Some(stream)) => self.peek.stream = Some(stream),
                 _ => self.refuse("stream", "a boolean is expected"),
             },
-            Place::Messages => self.peek.has_messages = self.is_array(found),
-            Place::Contents => self.peek.has_contents = self.is_array(found),
-            Place::Input => match found.kind {
+            PeekPlace::Messages => self.peek.has_messages = self.is_array(found),
+            PeekPlace::Contents => self.peek.has_contents = self.is_array(found),
+            PeekPlace::Input => match found.kind {
                 Kind::String => {
                     self.peek.has_input = true;
                     self.peek.input_is_text = true;
@@ -136,24 +138,24 @@ impl Reader {
                 Kind::Array => self.peek.has_input = true,
                 _ => self.refuse("input", "an array or a string is expected"),
             },
-            Place::Request => self.peek.wrapped = found.kind == Kind::Object,
-            Place::InnerModel => self.inner_model(found),
-            Place::System | Place::Instructions if found.kind == Kind::String => {
+            PeekPlace::Request => self.peek.wrapped = found.kind == Kind::Object,
+            PeekPlace::InnerModel => self.inner_model(found),
+            PeekPlace::System | PeekPlace::Instructions if found.kind == Kind::String => {
                 self.peek.texts.system(inside(found));
             }
-            Place::MaxTokens
-            | Place::MaxOutputTokens
-            | Place::MaxCompletionTokens
-            | Place::AltMaxOutputTokens => {
+            PeekPlace::MaxTokens
+            | PeekPlace::MaxOutputTokens
+            | PeekPlace::MaxCompletionTokens
+            | PeekPlace::AltMaxOutputTokens => {
                 self.max_tokens(found);
             }
-            Place::Choices | Place::AltChoices => {
+            PeekPlace::Choices | PeekPlace::AltChoices => {
                 self.bound(found);
             }
-            Place::StreamOptions | Place::IncludeUsage => self.stream_options(found),
-            Place::Prompt => self.peek.has_prompt = found.kind == Kind::Object,
+            PeekPlace::StreamOptions | PeekPlace::IncludeUsage => self.stream_options(found),
+            PeekPlace::Prompt => self.peek.has_prompt = found.kind == Kind::Object,
             // Services also accept other values as true.
-            Place::Background => {
+            PeekPlace::Background => {
                 self.peek.background = is_on(found);
                 self.uses(found);
             }
@@ -162,7 +164,7 @@ impl Reader {
         }
     }
 
-    fn body(&mut self, found: &Found<'_, Place>) {
+    fn body(&mut self, found: &Found<'_, PeekPlace>) {
         if found.kind == Kind::Object {
             self.peek.object_start = found.span.start;
             self.peek.object_empty = found.len == 0;
@@ -174,7 +176,7 @@ impl Reader {
         }
     }
 
-    fn model(&mut self, found: &Found<'_, Place>) {
+    fn model(&mut self, found: &Found<'_, PeekPlace>) {
         let problem = match found.as_str() {
             None if found.kind == Kind::String => "the name is too long",
             None => "a string is expected",
@@ -190,7 +192,7 @@ impl Reader {
     }
 
     /// A further model. Values of other types name none, and neither do empty ones.
-    fn named(&mut self, found: &Found<'_, Place>, member: &'static str) {
+    fn named(&mut self, found: &Found<'_, PeekPlace>, member: &'static str) {
         if found.kind != Kind::String {
             return;
         }
@@ -211,19 +213,19 @@ impl Reader {
     }
 
     /// Clients write it as a resource's name. One of the wrong type is ignored.
-    fn inner_model(&mut self, found: &Found<'_, Place>) {
+    fn inner_model(&mut self, found: &Found<'_, PeekPlace>) {
         let name = found.as_str().filter(|name| !name.chars().any(char::is_control));
         let name = name.map(|name| name.trim_start_matches("models/").to_owned());
         self.peek.inner_model = name.filter(|name| !name.trim().is_empty());
     }
 
-    fn max_tokens(&mut self, found: &Found<'_, Place>) {
+    fn max_tokens(&mut self, found: &Found<'_, PeekPlace>) {
         // The old and the new name may both be present: the higher one is what can be spent.
         self.peek.max_tokens = self.peek.max_tokens.max(self.bound(found));
     }
 
     /// Notes a bound on the reply; its value, unless it is `null`.
-    fn bound(&mut self, found: &Found<'_, Place>) -> Option<u64> {
+    fn bound(&mut self, found: &Found<'_, PeekPlace>) -> Option<u64> {
         if found.kind == Kind::Null {
             return None;
         }
@@ -233,19 +235,19 @@ impl Reader {
         };
         let bounds = &mut self.peek.bounds;
         let place = match found.tag {
-            Place::MaxOutputTokens => &mut bounds.max_output_tokens,
-            Place::MaxCompletionTokens => &mut bounds.max_completion_tokens,
-            Place::AltMaxOutputTokens => &mut bounds.alt_max_tokens,
-            Place::Choices => &mut bounds.choices,
-            Place::AltChoices => &mut bounds.alt_choices,
+            PeekPlace::MaxOutputTokens => &mut bounds.max_output_tokens,
+            PeekPlace::MaxCompletionTokens => &mut bounds.max_completion_tokens,
+            PeekPlace::AltMaxOutputTokens => &mut bounds.alt_max_tokens,
+            PeekPlace::Choices => &mut bounds.choices,
+            PeekPlace::AltChoices => &mut bounds.alt_choices,
             _ => &mut bounds.max_tokens,
         };
         *place = Some(bound);
         Some(bound)
     }
 
-    fn stream_options(&mut self, found: &Found<'_, Place>) {
-        if found.tag == Place::IncludeUsage {
+    fn stream_options(&mut self, found: &Found<'_, PeekPlace>) {
+        if found.tag == PeekPlace::IncludeUsage {
             self.include_usage = Some((found.as_bool().unwrap_or(false), found.span.clone()));
             return;
         }
@@ -266,12 +268,14 @@ impl Reader {
     }
 
     /// Session hints of the wrong type are ignored, and no reason to refuse.
-    fn hint(&mut self, found: &Found<'_, Place>) {
+    fn hint(&mut self, found: &Found<'_, PeekPlace>) {
         let place = match found.tag {
-            Place::MetadataUserId => &mut self.peek.metadata_user_id,
-            Place::MetadataSessionId | Place::SessionId => &mut self.peek.metadata_session_id,
-            Place::PromptCacheKey => &mut self.peek.prompt_cache_key,
-            Place::PreviousResponseId => &mut self.peek.previous_response_id,
+            PeekPlace::MetadataUserId => &mut self.peek.metadata_user_id,
+            PeekPlace::MetadataSessionId | PeekPlace::SessionId => {
+                &mut self.peek.metadata_session_id
+            }
+            PeekPlace::PromptCacheKey => &mut self.peek.prompt_cache_key,
+            PeekPlace::PreviousResponseId => &mut self.peek.previous_response_id,
             _ => return,
         };
         if let Some(text) = found.as_str().filter(|t| !t.is_empty()) {
@@ -280,7 +284,7 @@ impl Reader {
     }
 
     /// Notes a feature, unless the value only says what is usual.
-    fn uses(&mut self, found: &Found<'_, Place>) {
+    fn uses(&mut self, found: &Found<'_, PeekPlace>) {
         let Some((of_member, member)) = found.tag.feature() else { return };
         if !is_on(found) {
             return;
@@ -288,22 +292,26 @@ impl Reader {
         let word = found.as_str();
         let word = word.as_deref().unwrap_or_default();
         let feature = match found.tag {
-            Place::ServiceTier if is_usual(word) => return,
-            Place::Speed | Place::FallbackSpeed if word.eq_ignore_ascii_case("standard") => return,
-            Place::ToolType => match Feature::of_tool_type(word) {
+            PeekPlace::ServiceTier if is_usual(word) => return,
+            PeekPlace::Speed | PeekPlace::FallbackSpeed
+                if word.eq_ignore_ascii_case("standard") =>
+            {
+                return;
+            }
+            PeekPlace::ToolType => match Feature::of_tool_type(word) {
                 Some(feature) => feature,
                 None => return,
             },
-            Place::ShellEnvironment if !word.starts_with("container") => return,
+            PeekPlace::ShellEnvironment if !word.starts_with("container") => return,
             // The size stands in it.
-            Place::Container if found.kind == Kind::Object => return,
-            Place::PluginId if word == "web" => Feature::WebSearch,
+            PeekPlace::Container if found.kind == Kind::Object => return,
+            PeekPlace::PluginId if word == "web" => Feature::WebSearch,
             _ => of_member,
         };
         let fee = match found.tag {
-            Place::Container => Fee::of_container(None),
-            Place::ContainerMemory => Fee::of_container(Some(word)),
-            Place::ToolType => feature.fee(word),
+            PeekPlace::Container => Fee::of_container(None),
+            PeekPlace::ContainerMemory => Fee::of_container(Some(word)),
+            PeekPlace::ToolType => feature.fee(word),
             _ => feature.fee(member.rsplit('.').next().unwrap_or(member)),
         };
         let used = FeatureUse::new(feature, member, fee);
@@ -317,7 +325,7 @@ impl Reader {
         }
     }
 
-    fn is_array(&mut self, found: &Found<'_, Place>) -> bool {
+    fn is_array(&mut self, found: &Found<'_, PeekPlace>) -> bool {
         if found.kind != Kind::Array {
             self.refuse(found.tag.unique().unwrap_or_default(), "an array is expected");
         }
@@ -341,12 +349,12 @@ impl Reader {
 }
 
 /// The span of a string without its quotes.
-const fn inside(found: &Found<'_, Place>) -> Range<usize> {
+const fn inside(found: &Found<'_, PeekPlace>) -> Range<usize> {
     found.span.start + 1..found.span.end - 1
 }
 
 /// Whether the value asks for something: services also accept other values as true.
-fn is_on(found: &Found<'_, Place>) -> bool {
+fn is_on(found: &Found<'_, PeekPlace>) -> bool {
     let is_empty = found.kind == Kind::Array && found.len == 0;
     found.kind != Kind::Null && found.as_bool() != Some(false) && !is_empty
 }

@@ -7,7 +7,7 @@ use crate::formats::conversation::{Finish, ReplyContext, Str};
 
 /// The state of the response.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum State<'s> {
+pub(super) enum ResponseState<'s> {
     InProgress,
     Ended { finish: &'s Finish, usage: &'s Usage },
 }
@@ -20,7 +20,7 @@ pub(super) enum State<'s> {
 pub(super) fn write(
     o: &mut Object<'_>,
     context: &ReplyContext,
-    state: State<'_>,
+    state: ResponseState<'_>,
     items: impl FnOnce(&mut Array<'_>),
 ) {
     let (status, reason) = status(state);
@@ -50,20 +50,24 @@ pub(super) fn write(
     o.null("top_p");
     o.str("truncation", "disabled");
     match state {
-        State::Ended { usage, .. } => usage::write(o, usage),
-        State::InProgress => o.null("usage"),
+        ResponseState::Ended { usage, .. } => usage::write(o, usage),
+        ResponseState::InProgress => o.null("usage"),
     }
     o.null("user");
 }
 
 /// The status word, and the reason of an incomplete response.
 #[must_use]
-pub(super) fn status(state: State<'_>) -> (&'static str, Option<&'static str>) {
+pub(super) fn status(state: ResponseState<'_>) -> (&'static str, Option<&'static str>) {
     match state {
-        State::InProgress => ("in_progress", None),
-        State::Ended { finish: Finish::Length, .. } => ("incomplete", Some("max_output_tokens")),
-        State::Ended { finish: Finish::Refusal, .. } => ("incomplete", Some("content_filter")),
-        State::Ended { .. } => ("completed", None),
+        ResponseState::InProgress => ("in_progress", None),
+        ResponseState::Ended { finish: Finish::Length, .. } => {
+            ("incomplete", Some("max_output_tokens"))
+        }
+        ResponseState::Ended { finish: Finish::Refusal, .. } => {
+            ("incomplete", Some("content_filter"))
+        }
+        ResponseState::Ended { .. } => ("completed", None),
     }
 }
 

@@ -53,7 +53,7 @@ pub fn resolve<'t>(
 }
 
 #[derive(Deserialize)]
-struct Body<'a> {
+struct InstructedBody<'a> {
     #[serde(borrow)]
     instructions: Option<Json<'a>>,
 }
@@ -70,7 +70,7 @@ pub fn apply(
     if strategy == InstructionsStrategy::KeepOriginal {
         return None;
     }
-    let parsed: Body<'_> = json_read::read(body).ok()?;
+    let parsed: InstructedBody<'_> = json_read::read(body).ok()?;
     let client: Option<Str<'_>> =
         parsed.instructions.and_then(|raw| json_read::from_str(raw.get()).ok());
     let text = resolve(strategy, model, client.as_deref(), official)?;

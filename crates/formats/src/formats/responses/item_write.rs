@@ -3,8 +3,8 @@
 use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{self, Array, Object};
 use crate::formats::conversation::{
-    Media, MediaKind, Origin, Part, Request, Role, Rule, Rules, Source, Thinking, ToolResult, Turn,
-    Unsupported, schema,
+    Media, MediaKind, MediaSource, Origin, Part, Request, Role, Rule, Rules, Thinking, ToolResult,
+    Turn, Unsupported, schema,
 };
 use crate::formats::names::{call_id, wire_name};
 
@@ -73,8 +73,8 @@ fn write_media(a: &mut Array<'_>, media: &Media<'_>) {
         return;
     }
     a.typed("input_file", |o| match &media.source {
-        Source::Url { url, .. } => o.str("file_url", url),
-        Source::Base64 { .. } => {
+        MediaSource::Url { url, .. } => o.str("file_url", url),
+        MediaSource::Base64 { .. } => {
             o.str("filename", media.name.as_deref().unwrap_or("document.pdf"));
             media.write_url(o.key("file_data"));
         }

@@ -101,7 +101,7 @@ impl<'a> OutputItem<'a> {
     /// The parts of the item, in order.
     ///
     /// # Errors
-    /// An element of one of its lists that is no part.
+    /// An element of one of its lists that is not a part.
     pub fn into_parts(self) -> Result<Vec<ReplyPart<'a>>, Unread<'a>> {
         Ok(match self.kind.as_deref() {
             Some("message") => message_parts(self.content)?,

@@ -1,6 +1,6 @@
 //! Writes a responses reply.
 
-use super::envelope::{self, Item, State};
+use super::envelope::{self, Item, ResponseState};
 use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::{Origin, Reply, ReplyContext, ReplyPart, schema};
 use crate::formats::names::call_id;
@@ -8,7 +8,7 @@ use crate::formats::names::call_id;
 /// Writes a whole response.
 #[must_use]
 pub fn write(reply: &Reply<'_>, context: &ReplyContext) -> Vec<u8> {
-    let state = State::Ended { finish: &reply.finish, usage: &reply.usage };
+    let state = ResponseState::Ended { finish: &reply.finish, usage: &reply.usage };
     json::document_of(reply.size(), |o| {
         envelope::write(o, context, state, |items| {
             for (index, part) in reply.parts.iter().enumerate() {

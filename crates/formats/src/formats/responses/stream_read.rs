@@ -16,7 +16,7 @@ use crate::formats::conversation::{
 use crate::formats::json_read::{self, Json, List, Unread};
 
 #[derive(Deserialize)]
-struct Data<'a> {
+struct ResponsesData<'a> {
     #[serde(borrow, rename = "type")]
     kind: Str<'a>,
     /// A text, unless the event is of a kind that is not read; `message` too.
@@ -54,14 +54,14 @@ struct Response<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Open {
+enum OpenOutput {
     Text,
     Refusal,
     Thinking,
     Call,
 }
 
-impl Open {
+impl OpenOutput {
     const fn block(self) -> Block<'static> {
         match self {
             Self::Thinking => Block::Thinking,
@@ -76,7 +76,7 @@ impl Open {
 pub struct Reader {
     started: bool,
     /// The open block; the last one if they are mixed.
-    open: Option<Open>,
+    open: Option<OpenOutput>,
     blocks: OpenBlocks,
     /// The open block's item has an index.
     is_numbered: bool,
@@ -99,32 +99,32 @@ impl Reader {
     /// Takes one event's data.
     ///
     /// # Errors
-    /// An error that the provider reports, or data that is no event of this format.
+    /// An error that the provider reports, or data that is not an event of this format.
     pub fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
         if self.ended || is_empty_event(data) {
             return Ok(());
         }
-        let data: Data<'_> =
+        let data: ResponsesData<'_> =
             json_read::read(data).map_err(|error| StreamProblem::unreadable(data, &error))?;
         let kind = data.kind.strip_prefix("response.").unwrap_or(&data.kind);
         let index = block_number(data.output_index);
         match kind {
             "created" | "in_progress" | "queued" => self.start(sink),
-            "output_text.delta" => self.delta(Open::Text, index, text_of(data.delta), sink),
-            "refusal.delta" => self.delta(Open::Refusal, index, text_of(data.delta), sink),
+            "output_text.delta" => self.delta(OpenOutput::Text, index, text_of(data.delta), sink),
+            "refusal.delta" => self.delta(OpenOutput::Refusal, index, text_of(data.delta), sink),
             "reasoning_summary_text.delta" | "reasoning_text.delta" => {
-                self.delta(Open::Thinking, index, text_of(data.delta), sink)
+                self.delta(OpenOutput::Thinking, index, text_of(data.delta), sink)
             }
             "reasoning_summary_part.added"
                 if data.summary_index.is_some_and(|index| index > 0)
-                    && self.is_at(Open::Thinking, index) =>
+                    && self.is_at(OpenOutput::Thinking, index) =>
             {
                 sink(Event::Delta("\n\n".into()));
             }
             "content_part.done" if !self.blocks.are_mixed() => self.close(sink),
             "output_item.added" => self.item_added(data.item, index, sink),
             "function_call_arguments.delta" => {
-                self.delta(Open::Call, index, text_of(data.delta), sink)
+                self.delta(OpenOutput::Call, index, text_of(data.delta), sink)
             }
             "function_call_arguments.done" => {
                 self.arguments_done(index, data.name, data.arguments, sink)
@@ -163,7 +163,13 @@ impl Reader {
     }
 
     /// Begins a block of this item.
-    fn open(&mut self, kind: Open, block: Block<'_>, index: Option<u64>, sink: &mut Sink<'_>) {
+    fn open(
+        &mut self,
+        kind: OpenOutput,
+        block: Block<'_>,
+        index: Option<u64>,
+        sink: &mut Sink<'_>,
+    ) {
         self.start(sink);
         if !(self.open.is_some() && self.blocks.join(index, sink)) {
             self.close(sink);
@@ -178,9 +184,9 @@ impl Reader {
         self.is_numbered = index.is_some();
         self.open = Some(kind);
         self.any = true;
-        self.any_text |= matches!(kind, Open::Text | Open::Refusal);
-        self.calls += usize::from(kind == Open::Call);
-        self.refused |= kind == Open::Refusal;
+        self.any_text |= matches!(kind, OpenOutput::Text | OpenOutput::Refusal);
+        self.calls += usize::from(kind == OpenOutput::Call);
+        self.refused |= kind == OpenOutput::Refusal;
         sink(Event::Open(block));
     }
 
@@ -195,17 +201,17 @@ impl Reader {
             true => format!("{GENERATED}{}", self.calls).into(),
             false => id,
         };
-        self.open(Open::Call, Block::Tool { id, name }, index, sink);
+        self.open(OpenOutput::Call, Block::Tool { id, name }, index, sink);
     }
 
     /// Whether the block whose pieces come is of this kind, and of this item.
-    fn is_at(&self, kind: Open, index: Option<u64>) -> bool {
+    fn is_at(&self, kind: OpenOutput, index: Option<u64>) -> bool {
         let is_its = |index| index == self.blocks.current() || !self.is_numbered;
         self.open == Some(kind) && index.is_none_or(is_its)
     }
 
     /// Goes on with a block that is open. Whether there is one.
-    fn go_on(&mut self, kind: Open, index: Option<u64>, sink: &mut Sink<'_>) -> bool {
+    fn go_on(&mut self, kind: OpenOutput, index: Option<u64>, sink: &mut Sink<'_>) -> bool {
         if self.is_at(kind, index) {
             return true;
         }
@@ -214,18 +220,18 @@ impl Reader {
         }
         self.blocks.turn(index, sink);
         self.open = Some(kind);
-        if kind != Open::Call {
+        if kind != OpenOutput::Call {
             sink(Event::Open(kind.block()));
         }
         true
     }
 
-    fn delta(&mut self, kind: Open, index: Option<u64>, text: Str<'_>, sink: &mut Sink<'_>) {
+    fn delta(&mut self, kind: OpenOutput, index: Option<u64>, text: Str<'_>, sink: &mut Sink<'_>) {
         if text.is_empty() {
             return;
         }
         if !self.go_on(kind, index, sink) {
-            if kind == Open::Call {
+            if kind == OpenOutput::Call {
                 self.unannounced = true;
                 self.open_call(Text::default(), ToolName::default(), index, sink);
             } else {
@@ -244,10 +250,10 @@ impl Reader {
         sink: &mut Sink<'_>,
     ) {
         if self.reported & bit(index.unwrap_or(self.item)) == 0 {
-            self.delta(Open::Call, index, text_of(arguments), sink);
+            self.delta(OpenOutput::Call, index, text_of(arguments), sink);
         }
         let name = text_of(name);
-        if !name.is_empty() && self.go_on(Open::Call, index, sink) {
+        if !name.is_empty() && self.go_on(OpenOutput::Call, index, sink) {
             sink(Event::Head { id: None, name: Some(name.into_text()) });
         }
     }
@@ -273,7 +279,7 @@ impl Reader {
     /// The complete item: only parts that no delta contained are emitted.
     ///
     /// # Errors
-    /// A list of the item has an element that is no part.
+    /// A list of the item has an element that is not a part.
     fn item_done(
         &mut self,
         item: Option<OutputItem<'_>>,
@@ -288,9 +294,11 @@ impl Reader {
             match part {
                 ReplyPart::Thinking(thinking) => self.thinking(thinking, reported, index, sink),
                 ReplyPart::ToolCall(call) => self.call(call, reported, index, sink),
-                ReplyPart::Text(text) if !reported => self.whole(Open::Text, text, index, sink),
+                ReplyPart::Text(text) if !reported => {
+                    self.whole(OpenOutput::Text, text, index, sink)
+                }
                 ReplyPart::Refusal(text) if !reported => {
-                    self.whole(Open::Refusal, text, index, sink)
+                    self.whole(OpenOutput::Refusal, text, index, sink)
                 }
                 ReplyPart::Text(_) | ReplyPart::Refusal(_) => {}
             }
@@ -302,7 +310,7 @@ impl Reader {
         Ok(())
     }
 
-    fn whole(&mut self, kind: Open, text: Str<'_>, index: Option<u64>, sink: &mut Sink<'_>) {
+    fn whole(&mut self, kind: OpenOutput, text: Str<'_>, index: Option<u64>, sink: &mut Sink<'_>) {
         self.open(kind, kind.block(), index, sink);
         if !text.is_empty() {
             sink(Event::Delta(text.into_text()));
@@ -318,11 +326,11 @@ impl Reader {
     ) {
         let proven =
             thinking.signature.as_ref().is_some_and(|signature| !signature.value.is_empty());
-        if !self.go_on(Open::Thinking, index, sink) {
+        if !self.go_on(OpenOutput::Thinking, index, sink) {
             if thinking.text.is_empty() && !proven {
                 return;
             }
-            self.open(Open::Thinking, Block::Thinking, index, sink);
+            self.open(OpenOutput::Thinking, Block::Thinking, index, sink);
         }
         if !reported && !thinking.text.is_empty() {
             sink(Event::Delta(thinking.text.into_text()));
@@ -339,7 +347,7 @@ impl Reader {
         index: Option<u64>,
         sink: &mut Sink<'_>,
     ) {
-        if self.go_on(Open::Call, index, sink) {
+        if self.go_on(OpenOutput::Call, index, sink) {
             if self.blocks.are_mixed() {
                 sink(Event::Head { id: Some(call.id), name: Some(call.name.name) });
             }

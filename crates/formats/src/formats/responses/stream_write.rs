@@ -4,11 +4,11 @@
 //! The last event repeats the complete reply, as the format requires; so this writer keeps what it
 //! wrote, up to a bound.
 
-use super::envelope::{self, Item, State, write_part};
+use super::envelope::{self, Item, ResponseState, write_part};
 use crate::domain::usage::Usage;
 use crate::formats::conversation::frame;
 use crate::formats::conversation::json::Object;
-use crate::formats::conversation::template::{Template, Value};
+use crate::formats::conversation::template::{GapValue, Template};
 use crate::formats::conversation::{
     Block, Event, Finish, Origin, ReplyContext, Str, StreamProblem, ToolName, schema,
 };
@@ -18,7 +18,7 @@ use crate::formats::names::call_id;
 pub const MAX_REPLY: usize = 16 << 20;
 
 #[derive(Debug)]
-enum Open {
+enum OpenItem {
     Text { refusal: bool },
     Thinking { proof: Option<String> },
     Call { call: String, name: ToolName<'static>, free_text: bool },
@@ -30,7 +30,7 @@ pub struct Writer {
     sequence: u64,
     /// The open item's position.
     index: usize,
-    open: Option<Open>,
+    open: Option<OpenItem>,
     /// A delta of the open item: its number and its text.
     delta: Option<Template>,
     item_id: String,
@@ -61,7 +61,7 @@ impl Writer {
                 for name in ["response.created", "response.in_progress"] {
                     self.emit(out, name, |o| {
                         o.object("response", |o| {
-                            envelope::write(o, context, State::InProgress, |_| {})
+                            envelope::write(o, context, ResponseState::InProgress, |_| {})
                         });
                     });
                 }
@@ -69,7 +69,7 @@ impl Writer {
             Event::Open(block) => self.open(block, context, out),
             Event::Delta(text) => self.delta(text, out)?,
             Event::Signature(signature) => {
-                if let Some(Open::Thinking { proof }) = &mut self.open {
+                if let Some(OpenItem::Thinking { proof }) = &mut self.open {
                     *proof = Some(signature.seal(Origin::Responses).into_owned());
                 }
             }
@@ -108,9 +108,9 @@ impl Writer {
     fn open(&mut self, block: &Block<'_>, context: &ReplyContext, out: &mut Vec<u8>) {
         let (open, item_id) = match block {
             Block::Text | Block::Refusal => {
-                (Open::Text { refusal: *block == Block::Refusal }, "msg_")
+                (OpenItem::Text { refusal: *block == Block::Refusal }, "msg_")
             }
-            Block::Thinking => (Open::Thinking { proof: None }, "rs_"),
+            Block::Thinking => (OpenItem::Thinking { proof: None }, "rs_"),
             Block::Tool { id, name } => {
                 let free_text = context.names.is_free_text(name);
                 let name = ToolName {
@@ -118,7 +118,7 @@ impl Writer {
                     name: name.name.to_string().into(),
                 };
                 let prefix = if free_text { "ctc_" } else { "fc_" };
-                (Open::Call { call: call_id(id).into_owned(), name, free_text }, prefix)
+                (OpenItem::Call { call: call_id(id).into_owned(), name, free_text }, prefix)
             }
         };
         self.item_id = context.nth_id(item_id, self.index);
@@ -130,7 +130,7 @@ impl Writer {
             o.uint("output_index", index);
             o.object("item", |o| item.write(o, &id, "in_progress"));
         });
-        if let Open::Text { refusal } = open {
+        if let OpenItem::Text { refusal } = open {
             self.emit_of_item(out, "response.content_part.added", |o| {
                 o.uint("content_index", 0);
                 o.object("part", |o| write_part(o, &empty, refusal));
@@ -141,15 +141,19 @@ impl Writer {
     }
 
     /// Free text has no deltas: it can only be extracted when the arguments are complete.
-    fn delta_of(&self, open: &Open) -> Option<Template> {
+    fn delta_of(&self, open: &OpenItem) -> Option<Template> {
         let (name, index) = match open {
-            Open::Text { refusal: false } => ("response.output_text.delta", Some("content_index")),
-            Open::Text { refusal: true } => ("response.refusal.delta", Some("content_index")),
-            Open::Thinking { .. } => {
+            OpenItem::Text { refusal: false } => {
+                ("response.output_text.delta", Some("content_index"))
+            }
+            OpenItem::Text { refusal: true } => ("response.refusal.delta", Some("content_index")),
+            OpenItem::Thinking { .. } => {
                 ("response.reasoning_summary_text.delta", Some("summary_index"))
             }
-            Open::Call { free_text: false, .. } => ("response.function_call_arguments.delta", None),
-            Open::Call { free_text: true, .. } => return None,
+            OpenItem::Call { free_text: false, .. } => {
+                ("response.function_call_arguments.delta", None)
+            }
+            OpenItem::Call { free_text: true, .. } => return None,
         };
         Some(Template::new(|out, gaps| {
             frame::typed(out, name, |o| {
@@ -160,7 +164,7 @@ impl Writer {
                     o.uint(index, 0);
                 }
                 o.gap("delta", gaps);
-                if matches!(open, Open::Text { refusal: false }) {
+                if matches!(open, OpenItem::Text { refusal: false }) {
                     o.raw("logprobs", "[]");
                 }
             });
@@ -173,14 +177,14 @@ impl Writer {
         }
         let first = self.text.is_empty();
         self.text.push_str(text);
-        if first && matches!(self.open, Some(Open::Thinking { .. })) {
+        if first && matches!(self.open, Some(OpenItem::Thinking { .. })) {
             self.emit_of_item(out, "response.reasoning_summary_part.added", |o| {
                 o.uint("summary_index", 0);
                 o.object("part", |o| write_summary(o, ""));
             });
         }
         if let Some(delta) = &self.delta {
-            delta.write(out, &[Value::Uint(self.sequence), Value::Text(text)]);
+            delta.write(out, &[GapValue::Uint(self.sequence), GapValue::Text(text)]);
             self.sequence += 1;
         }
         Ok(())
@@ -191,8 +195,8 @@ impl Writer {
         self.delta = None;
         let text = std::mem::take(&mut self.text);
         let said = match &open {
-            Open::Call { free_text: true, .. } => schema::free_text_input(&text),
-            Open::Call { .. } if text.is_empty() => "{}".into(),
+            OpenItem::Call { free_text: true, .. } => schema::free_text_input(&text),
+            OpenItem::Call { .. } if text.is_empty() => "{}".into(),
             _ => text.as_str().into(),
         };
         let said = Str::from(said);
@@ -211,9 +215,9 @@ impl Writer {
         self.index += 1;
     }
 
-    fn emit_done(&mut self, open: &Open, said: &Str<'_>, out: &mut Vec<u8>) {
+    fn emit_done(&mut self, open: &OpenItem, said: &Str<'_>, out: &mut Vec<u8>) {
         match open {
-            Open::Text { refusal } => {
+            OpenItem::Text { refusal } => {
                 let (name, member) = if *refusal {
                     ("response.refusal.done", "refusal")
                 } else {
@@ -231,8 +235,8 @@ impl Writer {
                     o.object("part", |o| write_part(o, said, *refusal));
                 });
             }
-            Open::Thinking { .. } if said.is_empty() => {}
-            Open::Thinking { .. } => {
+            OpenItem::Thinking { .. } if said.is_empty() => {}
+            OpenItem::Thinking { .. } => {
                 self.emit_of_item(out, "response.reasoning_summary_text.done", |o| {
                     o.uint("summary_index", 0);
                     o.str("text", said);
@@ -242,7 +246,7 @@ impl Writer {
                     o.object("part", |o| write_summary(o, said));
                 });
             }
-            Open::Call { free_text: true, .. } => {
+            OpenItem::Call { free_text: true, .. } => {
                 self.emit_of_item(out, "response.custom_tool_call_input.delta", |o| {
                     o.str("delta", said)
                 });
@@ -250,7 +254,7 @@ impl Writer {
                     o.str("input", said)
                 });
             }
-            Open::Call { .. } => {
+            OpenItem::Call { .. } => {
                 self.emit_of_item(out, "response.function_call_arguments.done", |o| {
                     o.str("arguments", said)
                 });
@@ -259,7 +263,7 @@ impl Writer {
     }
 
     fn end(&mut self, finish: &Finish, usage: &Usage, context: &ReplyContext, out: &mut Vec<u8>) {
-        let state = State::Ended { finish, usage };
+        let state = ResponseState::Ended { finish, usage };
         let complete = envelope::status(state).1.is_none();
         let items = std::mem::take(&mut self.items);
         self.emit(out, if complete { "response.completed" } else { "response.incomplete" }, |o| {
@@ -274,7 +278,7 @@ impl Writer {
     }
 }
 
-impl Open {
+impl OpenItem {
     /// The item with its text so far; a message has no part before it has text.
     fn item<'i>(&'i self, message: Option<&'i Str<'i>>, text: &'i Str<'i>) -> Item<'i> {
         match self {

@@ -46,8 +46,8 @@ pub(super) fn valid_part(chunk: &[u8], missing: usize) -> usize {
 }
 
 /// Scans a string in `bytes`, whose characters are valid: up to the closing quote, or to a place
-/// that needs a closer check. That place may be inside a character, but not inside an escape, unless
-/// among the digits of one that was checked.
+/// that needs a closer check. That place may be inside a character, but not inside an escape,
+/// unless among the digits of one that was checked.
 pub(super) fn run(bytes: &[u8], from: usize, escaped: &mut bool) -> Result<usize, usize> {
     dispatch!(Level::new(), simd => scan(simd, bytes, from, escaped))
 }

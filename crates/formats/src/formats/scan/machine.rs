@@ -10,7 +10,7 @@ use super::blocks;
 use super::number::{self, Digits};
 use super::stack::Stack;
 use super::string::{self, Phase, Stop};
-use super::{Found, Kind, Node, Problem, ScanError};
+use super::{Found, Kind, Node, ScanError, ScanProblem};
 
 /// Room for the longest key of interest with each letter written as an escape.
 const KEY_ROOM: usize = 256;
@@ -139,7 +139,7 @@ impl<T: Copy> Scanner<T> {
     /// Takes the next chunk and reports the values of interest that end in it.
     ///
     /// # Errors
-    /// When the document is no JSON; the scanner is then unusable until [`Scanner::reset`].
+    /// When the document is not JSON; the scanner is then unusable until [`Scanner::reset`].
     pub fn feed(&mut self, chunk: &[u8], sink: &mut impl FnMut(Found<'_, T>)) -> Scanned<()> {
         let missing = match self.cut {
             Cut::Value(phase) | Cut::Key(phase) | Cut::Deep(phase) => phase.missing(),
@@ -164,7 +164,7 @@ impl<T: Copy> Scanner<T> {
     pub fn finish(&mut self, sink: &mut impl FnMut(Found<'_, T>)) -> Scanned<()> {
         if let Cut::Number(digits) = self.cut {
             if !digits.may_end() {
-                return self.fail(Problem::Number, 0);
+                return self.fail(ScanProblem::Number, 0);
             }
             self.cut = Cut::None;
             self.scalar(Kind::Number, &[], 0..0, sink);
@@ -172,7 +172,7 @@ impl<T: Copy> Scanner<T> {
         if self.is_complete() {
             return Ok(());
         }
-        self.fail(if self.is_untouched() { Problem::Empty } else { Problem::Incomplete }, 0)
+        self.fail(if self.is_untouched() { ScanProblem::Empty } else { ScanProblem::Incomplete }, 0)
     }
 
     #[inline]
@@ -213,8 +213,8 @@ impl<T: Copy> Scanner<T> {
             }
             (Expect::Value | Expect::FirstItem, _) => self.value(chunk, at, byte, sink),
             (Expect::Deep, _) => self.skip(chunk, at, byte),
-            (Expect::Nothing, _) => self.fail(Problem::Trailing, at),
-            _ => self.fail(Problem::Unexpected, at),
+            (Expect::Nothing, _) => self.fail(ScanProblem::Trailing, at),
+            _ => self.fail(ScanProblem::Unexpected, at),
         }
     }
 
@@ -247,7 +247,7 @@ impl<T: Copy> Scanner<T> {
                 };
                 self.literal(chunk, at, (word, 0), sink)
             }
-            _ => self.fail(Problem::Unexpected, at),
+            _ => self.fail(ScanProblem::Unexpected, at),
         }
     }
 
@@ -388,7 +388,7 @@ impl<T: Copy> Scanner<T> {
                 self.scalar(Kind::Number, &chunk[from..end], self.start..self.offset + end, sink);
                 Ok(end)
             }
-            Ok((at, _)) | Err(at) => self.fail(Problem::Number, at),
+            Ok((at, _)) | Err(at) => self.fail(ScanProblem::Number, at),
         }
     }
 
@@ -402,7 +402,7 @@ impl<T: Copy> Scanner<T> {
         let left = &word[seen..];
         let here = &chunk[from..chunk.len().min(from + left.len())];
         if let Some(wrong) = here.iter().zip(left).position(|(a, b)| a != b) {
-            return self.fail(Problem::Unexpected, from + wrong);
+            return self.fail(ScanProblem::Unexpected, from + wrong);
         }
         let end = from + here.len();
         if here.len() < left.len() {
@@ -461,7 +461,7 @@ impl<T: Copy> Scanner<T> {
     fn open(&mut self, at: usize, object: bool) -> Scanned<usize> {
         if !self.stack.open(self.offset + at, object) {
             if !self.skips_deep {
-                return self.fail(Problem::TooDeep, at);
+                return self.fail(ScanProblem::TooDeep, at);
             }
             self.stack.take_place();
             self.deep = 1;
@@ -488,7 +488,7 @@ impl<T: Copy> Scanner<T> {
     }
 
     #[cold]
-    fn fail<R>(&self, problem: Problem, at: usize) -> Scanned<R> {
+    fn fail<R>(&self, problem: ScanProblem, at: usize) -> Scanned<R> {
         Err(ScanError { problem, offset: self.offset + at })
     }
 }

@@ -40,7 +40,7 @@ pub struct Node<T: 'static> {
     /// How many bytes of a string's or number's text to report. 0 = only the span.
     pub take: usize,
     /// If the value is an object: its members of interest.
-    pub keys: &'static [Key<T>],
+    pub keys: &'static [MemberKey<T>],
     /// If the value is an array: what to do with each item.
     pub items: Option<&'static Node<T>>,
     /// If the value is an object: what to do with the members that `keys` does not name.
@@ -51,7 +51,7 @@ pub struct Node<T: 'static> {
 
 /// A member of interest.
 #[derive(Debug)]
-pub struct Key<T: 'static> {
+pub struct MemberKey<T: 'static> {
     /// The member's name, escapes resolved.
     pub name: &'static str,
     /// What to do with the member's value.
@@ -70,7 +70,7 @@ impl<T> Node<T> {
 
     /// An object, itself not reported.
     #[must_use]
-    pub const fn object(keys: &'static [Key<T>]) -> Self {
+    pub const fn object(keys: &'static [MemberKey<T>]) -> Self {
         Self { tag: None, take: 0, keys, items: None, rest: None, names: None }
     }
 
@@ -91,13 +91,13 @@ impl<T> Node<T> {
 
     /// Any value: reported if it is a scalar, and searched to any depth as `below` says.
     #[must_use]
-    pub const fn deep(tag: T, keys: &'static [Key<T>], below: &'static Self) -> Self {
+    pub const fn deep(tag: T, keys: &'static [MemberKey<T>], below: &'static Self) -> Self {
         Self { tag: Some(tag), take: 0, keys, items: Some(below), rest: Some(below), names: None }
     }
 
     /// An object, itself not reported, with a rule for the members that `keys` does not name.
     #[must_use]
-    pub const fn object_and(keys: &'static [Key<T>], rest: &'static Self) -> Self {
+    pub const fn object_and(keys: &'static [MemberKey<T>], rest: &'static Self) -> Self {
         Self { tag: None, take: 0, keys, items: None, rest: Some(rest), names: None }
     }
 
@@ -122,8 +122,8 @@ impl<T> Node<T> {
 
 /// A member whose name must match exactly.
 #[must_use]
-pub const fn key<T>(name: &'static str, node: Node<T>) -> Key<T> {
-    Key { name, node, any_case: false }
+pub const fn key<T>(name: &'static str, node: Node<T>) -> MemberKey<T> {
+    MemberKey { name, node, any_case: false }
 }
 
 /// What kind of value was found.
@@ -162,7 +162,7 @@ pub struct Found<'a, T> {
     pub escaped: bool,
     /// How many items or members a container has.
     pub len: usize,
-    /// The key was spelt as in the node (see [`Key::any_case`]).
+    /// The key was spelt as in the node (see [`MemberKey::any_case`]).
     pub exact: bool,
 }
 
@@ -207,9 +207,9 @@ impl<T> Found<'_, T> {
     }
 }
 
-/// Why a document is no JSON.
+/// Why a document is not JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum ScanProblem {
     /// There is only white space, or nothing.
     #[error("it is empty")]
     Empty,
@@ -222,7 +222,7 @@ pub enum Problem {
     /// A control character in a string that is not escaped.
     #[error("control character in a string")]
     Control,
-    /// A backslash before a letter that is no escape, or `\u` without four hexadecimal digits.
+    /// A backslash before a letter that is not an escape, or `\u` without four hexadecimal digits.
     #[error("unknown escape in a string")]
     Escape,
     /// Bytes in a string that are not UTF-8.
@@ -242,12 +242,12 @@ pub enum Problem {
     Trailing,
 }
 
-/// Why and where a document is no JSON.
+/// Why and where a document is not JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{problem} (at byte {offset})")]
 pub struct ScanError {
     /// What is wrong.
-    pub problem: Problem,
+    pub problem: ScanProblem,
     /// Counted from the document's first byte.
     pub offset: usize,
 }

@@ -3,7 +3,7 @@
 //! One bit for every open container says whether it is an object; only those of interest have a
 //! frame. So a prompt's deep schemas cost one bit per level, and the depth bound fixes the size.
 
-use super::{Found, Key, Kind, Node};
+use super::{Found, Kind, MemberKey, Node};
 
 /// No document may nest deeper, whatever the requested limit.
 const DEEPEST: usize = 1024;
@@ -20,19 +20,19 @@ struct Frame<T: 'static> {
 
 /// A value of interest that is expected or in progress.
 #[derive(Debug)]
-pub(super) struct Place<T: 'static> {
+pub(super) struct StackPlace<T: 'static> {
     pub(super) node: &'static Node<T>,
     /// The key was spelt as in the node.
     pub(super) exact: bool,
 }
 
-impl<T> Clone for Place<T> {
+impl<T> Clone for StackPlace<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Place<T> {}
+impl<T> Copy for StackPlace<T> {}
 
 #[derive(Debug)]
 pub(super) struct Stack<T: 'static> {
@@ -45,7 +45,7 @@ pub(super) struct Stack<T: 'static> {
     /// The current container is the top frame's.
     inside: bool,
     /// The place of the next value, if it is of interest.
-    place: Option<Place<T>>,
+    place: Option<StackPlace<T>>,
 }
 
 impl<T: Copy> Stack<T> {
@@ -57,7 +57,7 @@ impl<T: Copy> Stack<T> {
             objects: [0; DEEPEST / 64],
             frames: Vec::new(),
             inside: false,
-            place: Some(Place { node: root, exact: true }),
+            place: Some(StackPlace { node: root, exact: true }),
         }
     }
 
@@ -65,7 +65,7 @@ impl<T: Copy> Stack<T> {
         self.depth = 0;
         self.frames.clear();
         self.inside = false;
-        self.place = Some(Place { node: self.root, exact: true });
+        self.place = Some(StackPlace { node: self.root, exact: true });
     }
 
     #[inline]
@@ -102,7 +102,7 @@ impl<T: Copy> Stack<T> {
 
     /// A scalar is complete: its place, if it is of interest.
     #[inline]
-    pub(super) const fn take_place(&mut self) -> Option<Place<T>> {
+    pub(super) const fn take_place(&mut self) -> Option<StackPlace<T>> {
         self.place.take()
     }
 
@@ -127,11 +127,11 @@ impl<T: Copy> Stack<T> {
         }
         self.depth += 1;
         self.inside = false;
-        if let Some(Place { node, exact }) = self.place.take() {
+        if let Some(StackPlace { node, exact }) = self.place.take() {
             self.inside = true;
             self.frames.push(Frame { node, exact, start, len: 0, depth: self.depth });
             let items = if object { None } else { node.items };
-            self.place = items.map(|node| Place { node, exact: true });
+            self.place = items.map(|node| StackPlace { node, exact: true });
         }
         true
     }
@@ -146,7 +146,7 @@ impl<T: Copy> Stack<T> {
             && let Some(frame) = self.frames.last_mut()
         {
             frame.len += 1;
-            self.place = frame.node.items.map(|node| Place { node, exact: true });
+            self.place = frame.node.items.map(|node| StackPlace { node, exact: true });
         }
         false
     }
@@ -161,7 +161,8 @@ impl<T: Copy> Stack<T> {
                     .find_map(|key| matched(key, name))
                     .or_else(|| matched_by_fold(keys, name))
             });
-            self.place = named.or_else(|| frame.node.rest.map(|node| Place { node, exact: true }));
+            self.place =
+                named.or_else(|| frame.node.rest.map(|node| StackPlace { node, exact: true }));
         }
     }
 
@@ -195,7 +196,7 @@ impl<T: Copy> Stack<T> {
 }
 
 #[inline]
-fn matched<T>(key: &'static Key<T>, name: &[u8]) -> Option<Place<T>> {
+fn matched<T>(key: &'static MemberKey<T>, name: &[u8]) -> Option<StackPlace<T>> {
     let wanted = key.name.as_bytes();
     // Most keys already differ in length or in their last letter.
     if wanted.len() != name.len() {
@@ -208,20 +209,20 @@ fn matched<T>(key: &'static Key<T>, name: &[u8]) -> Option<Place<T>> {
     }
     let exact = wanted == name;
     let matches = exact || (key.any_case && wanted.eq_ignore_ascii_case(name));
-    matches.then_some(Place { node: &key.node, exact })
+    matches.then_some(StackPlace { node: &key.node, exact })
 }
 
 /// Other letters than those of ASCII may fold to the same name: the long s, the Kelvin sign,
 /// ligatures.
 #[inline]
-fn matched_by_fold<T>(keys: &'static [Key<T>], name: &[u8]) -> Option<Place<T>> {
+fn matched_by_fold<T>(keys: &'static [MemberKey<T>], name: &[u8]) -> Option<StackPlace<T>> {
     if name.is_ascii() {
         return None;
     }
     let name = folded(std::str::from_utf8(name).ok()?);
     keys.iter()
         .find(|key| key.any_case && key.name.eq_ignore_ascii_case(&name))
-        .map(|key| Place { node: &key.node, exact: false })
+        .map(|key| StackPlace { node: &key.node, exact: false })
 }
 
 /// The name as the most lenient parser would read it. Upper case first: it unifies special letters

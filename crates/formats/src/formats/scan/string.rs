@@ -2,13 +2,13 @@
 //!
 //! Most of a prompt's bytes are in strings, so only special bytes (a quote, a backslash, a control
 //! character) are examined one by one. The characters of a large chunk are checked first, all
-//! together; `scan::blocks` reads the strings in the valid part of it. Everything else is read here:
-//! small chunks, ends of chunks, damaged text. Eight bytes at once are tested in a machine word, 64
-//! in a vector; non-ASCII characters are checked one by one.
+//! together; `scan::blocks` reads the strings in the valid part of it. Everything else is read
+//! here: small chunks, ends of chunks, damaged text. Eight bytes at once are tested in a machine
+//! word, 64 in a vector; non-ASCII characters are checked one by one.
 
 use fearless_simd::{Level, Simd, dispatch, prelude::*, u8x16, u8x64};
 
-use super::Problem;
+use super::ScanProblem;
 use super::blocks;
 use super::bytes::{SIMPLE, behind_slashes, character_len_of};
 
@@ -35,7 +35,7 @@ pub(super) enum Stop {
     Quote(usize),
     /// The chunk ended first.
     Chunk(Phase),
-    Bad(Problem, usize),
+    Bad(ScanProblem, usize),
 }
 
 impl Phase {
@@ -214,7 +214,7 @@ fn special_byte(bytes: &[u8], at: usize, escaped: &mut bool) -> Result<usize, St
         }
         b'"' => Err(Stop::Quote(at)),
         0x80.. => characters(bytes, at),
-        _ => Err(Stop::Bad(Problem::Control, at)),
+        _ => Err(Stop::Bad(ScanProblem::Control, at)),
     }
 }
 
@@ -246,7 +246,7 @@ fn escape(bytes: &[u8], at: usize) -> Result<usize, Stop> {
     match bytes.get(at) {
         Some(b'u') => hex(bytes, at + 1, 4),
         Some(letter) if SIMPLE[usize::from(*letter)] => Ok(at + 1),
-        Some(_) => Err(Stop::Bad(Problem::Escape, at)),
+        Some(_) => Err(Stop::Bad(ScanProblem::Escape, at)),
         None => Err(Stop::Chunk(Phase::Escape)),
     }
 }
@@ -256,7 +256,7 @@ fn hex(bytes: &[u8], from: usize, digits: u8) -> Result<usize, Stop> {
         let at = from + usize::from(done);
         match bytes.get(at) {
             Some(digit) if digit.is_ascii_hexdigit() => {}
-            Some(_) => return Err(Stop::Bad(Problem::Escape, at)),
+            Some(_) => return Err(Stop::Bad(ScanProblem::Escape, at)),
             None => return Err(Stop::Chunk(Phase::Hex(digits - done))),
         }
     }
@@ -269,7 +269,7 @@ fn characters(bytes: &[u8], from: usize) -> Result<usize, Stop> {
     while let Some(&next) = bytes[at..].first_chunk::<4>() {
         match character_len(u32::from_le_bytes(next)) {
             0 if next[0].is_ascii() => return Ok(at),
-            0 => return Err(Stop::Bad(Problem::Utf8, at)),
+            0 => return Err(Stop::Bad(ScanProblem::Utf8, at)),
             len => at += len,
         }
     }
@@ -304,7 +304,7 @@ fn last_characters(bytes: &[u8], from: usize) -> Result<usize, Stop> {
     let Err(error) = std::str::from_utf8(text) else { return Ok(from + len) };
     let good = from + error.valid_up_to();
     if error.error_len().is_some() || from + len < bytes.len() {
-        return Err(Stop::Bad(Problem::Utf8, good));
+        return Err(Stop::Bad(ScanProblem::Utf8, good));
     }
     let mut had = [0; 4];
     let cut = &bytes[good..];
@@ -335,7 +335,7 @@ fn complete_character(bytes: &[u8], from: usize, had: [u8; 4], len: u8) -> Resul
         match std::str::from_utf8(&character[..len]) {
             Ok(_) => return Ok(at),
             Err(error) if error.error_len().is_none() => {}
-            Err(_) => return Err(Stop::Bad(Problem::Utf8, at - 1)),
+            Err(_) => return Err(Stop::Bad(ScanProblem::Utf8, at - 1)),
         }
     }
 }

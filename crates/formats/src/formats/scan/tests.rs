@@ -4,7 +4,7 @@
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof, proptest};
 use serde::de::IgnoredAny;
 
-use super::{Found, Key, Kind, Node, Problem, ScanError, Scanner, key};
+use super::{Found, Kind, MemberKey, Node, ScanError, ScanProblem, Scanner, key};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
@@ -18,7 +18,7 @@ enum At {
 
 static ITEM: Node<At> = Node::object(&[key("deep", Node::value(At::Deep, 64))]).tagged(At::Item);
 static ROOT: Node<At> = Node::object(&[
-    Key { name: "model", node: Node::value(At::Model, 32), any_case: true },
+    MemberKey { name: "model", node: Node::value(At::Model, 32), any_case: true },
     key("list", Node::array(&ITEM).tagged(At::List)),
     key("any", Node::value(At::Any, 4096)),
 ])
@@ -48,7 +48,7 @@ fn scan_to(chunks: &[&[u8]], depth: usize) -> Result<Vec<Seen>, ScanError> {
     Ok(seen)
 }
 
-fn problem(text: &[u8]) -> Option<Problem> {
+fn problem(text: &[u8]) -> Option<ScanProblem> {
     scan(&[text]).err().map(|e| e.problem)
 }
 
@@ -98,41 +98,41 @@ fn long_texts_are_cut_and_say_so() {
 
 #[test]
 fn what_is_no_json_is_refused_with_its_reason() {
-    let table: &[(&[u8], Problem)] = &[
-        (b"", Problem::Empty),
-        (b"  \n", Problem::Empty),
-        (b"{", Problem::Incomplete),
-        (b"[1,", Problem::Incomplete),
-        (b"\"abc", Problem::Incomplete),
-        (b"tru", Problem::Incomplete),
-        (b"{}{}", Problem::Trailing),
-        (b"1 2", Problem::Trailing),
-        (b"{,}", Problem::Unexpected),
-        (b"{\"a\":1,}", Problem::Unexpected),
-        (b"[1,]", Problem::Unexpected),
-        (b"[1 2]", Problem::Unexpected),
-        (b"{\"a\" 1}", Problem::Unexpected),
-        (b"{\"a\":}", Problem::Unexpected),
-        (b"{1:2}", Problem::Unexpected),
-        (b"]", Problem::Unexpected),
-        (b"[}", Problem::Unexpected),
-        (b"{\"a\":1]", Problem::Unexpected),
-        (b"nul!", Problem::Unexpected),
-        (b"'a'", Problem::Unexpected),
-        (b"\xef\xbb\xbf{}", Problem::Unexpected),
-        (b"01", Problem::Number),
-        (b"-", Problem::Number),
-        (b"1.", Problem::Number),
-        (b"[1.]", Problem::Number),
-        (b"1e+", Problem::Number),
-        (b"\"a\nb\"", Problem::Control),
-        (b"\"a\x00b\"", Problem::Control),
-        (b"\"\\x\"", Problem::Escape),
-        (b"\"\\u12g4\"", Problem::Escape),
-        (b"\"\xff\"", Problem::Utf8),
-        (b"\"\xc0\xaf\"", Problem::Utf8),
-        (b"\"\xed\xa0\x80\"", Problem::Utf8),
-        (b"\"\xe4\xb8\"", Problem::Utf8),
+    let table: &[(&[u8], ScanProblem)] = &[
+        (b"", ScanProblem::Empty),
+        (b"  \n", ScanProblem::Empty),
+        (b"{", ScanProblem::Incomplete),
+        (b"[1,", ScanProblem::Incomplete),
+        (b"\"abc", ScanProblem::Incomplete),
+        (b"tru", ScanProblem::Incomplete),
+        (b"{}{}", ScanProblem::Trailing),
+        (b"1 2", ScanProblem::Trailing),
+        (b"{,}", ScanProblem::Unexpected),
+        (b"{\"a\":1,}", ScanProblem::Unexpected),
+        (b"[1,]", ScanProblem::Unexpected),
+        (b"[1 2]", ScanProblem::Unexpected),
+        (b"{\"a\" 1}", ScanProblem::Unexpected),
+        (b"{\"a\":}", ScanProblem::Unexpected),
+        (b"{1:2}", ScanProblem::Unexpected),
+        (b"]", ScanProblem::Unexpected),
+        (b"[}", ScanProblem::Unexpected),
+        (b"{\"a\":1]", ScanProblem::Unexpected),
+        (b"nul!", ScanProblem::Unexpected),
+        (b"'a'", ScanProblem::Unexpected),
+        (b"\xef\xbb\xbf{}", ScanProblem::Unexpected),
+        (b"01", ScanProblem::Number),
+        (b"-", ScanProblem::Number),
+        (b"1.", ScanProblem::Number),
+        (b"[1.]", ScanProblem::Number),
+        (b"1e+", ScanProblem::Number),
+        (b"\"a\nb\"", ScanProblem::Control),
+        (b"\"a\x00b\"", ScanProblem::Control),
+        (b"\"\\x\"", ScanProblem::Escape),
+        (b"\"\\u12g4\"", ScanProblem::Escape),
+        (b"\"\xff\"", ScanProblem::Utf8),
+        (b"\"\xc0\xaf\"", ScanProblem::Utf8),
+        (b"\"\xed\xa0\x80\"", ScanProblem::Utf8),
+        (b"\"\xe4\xb8\"", ScanProblem::Utf8),
     ];
     for (text, expected) in table {
         assert_eq!(problem(text), Some(*expected), "{:?}", String::from_utf8_lossy(text));
@@ -145,7 +145,7 @@ fn nesting_is_bounded_at_the_limit() {
     assert!(scan_to(&[nested(64).as_bytes()], 64).is_ok());
     assert_eq!(
         scan_to(&[nested(65).as_bytes()], 64).unwrap_err(),
-        ScanError { problem: Problem::TooDeep, offset: 64 }
+        ScanError { problem: ScanProblem::TooDeep, offset: 64 }
     );
     assert!(scan_to(&[nested(1024).as_bytes()], usize::MAX).is_ok());
     assert!(scan_to(&["[".repeat(100_000).as_bytes()], usize::MAX).is_err());

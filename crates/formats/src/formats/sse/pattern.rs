@@ -1,8 +1,8 @@
 //! Events that differ from an earlier one only in one text, recognised without reading their JSON.
 //!
-//! Nearly all events of a stream bring a few words each, in JSON that does not change. What an event
-//! means is known if all its bytes but those of the text are known. Two values may differ as well,
-//! which no reader uses ([`IGNORED`]).
+//! Nearly all events of a stream bring a few words each, in JSON that does not change. What an
+//! event means is known if all its bytes but those of the text are known. Two values may differ as
+//! well, which no reader uses ([`IGNORED`]).
 //!
 //! Per event of 230 bytes, a comparison takes a few hundred instructions, reading the JSON twice
 //! (for its usage, and to convert it) 14 000.
@@ -19,11 +19,13 @@ const MOST: usize = 4096;
 
 /// Members whose values no reader of a stream uses, up to the value: they differ in each event. A
 /// reader that begins to use one must take it from this list.
-const IGNORED: [(&[u8], Value); 2] =
-    [(b"\"sequence_number\":", Value::Number), (b"\"obfuscation\":\"", Value::String)];
+const IGNORED: [(&[u8], PatternValue); 2] = [
+    (b"\"sequence_number\":", PatternValue::Number),
+    (b"\"obfuscation\":\"", PatternValue::String),
+];
 
 #[derive(Debug, Clone, Copy)]
-enum Value {
+enum PatternValue {
     /// A whole number.
     Number,
     /// A string, after its quote.
@@ -50,16 +52,16 @@ impl<'d> RawText<'d> {
 /// An event without its text.
 #[derive(Debug)]
 pub struct Pattern {
-    before: Part,
-    after: Part,
+    before: Fragment,
+    after: Fragment,
 }
 
 /// Bytes with at most one value between them that may differ.
 #[derive(Debug)]
-struct Part {
+struct Fragment {
     bytes: Box<[u8]>,
     /// Where the value was.
-    value: Option<(usize, Value)>,
+    value: Option<(usize, PatternValue)>,
 }
 
 impl Pattern {
@@ -71,11 +73,11 @@ impl Pattern {
         if before.len() + after.len() > MOST {
             return None;
         }
-        Some(Self { before: Part::new(before)?, after: Part::new(after)? })
+        Some(Self { before: Fragment::new(before)?, after: Fragment::new(after)? })
     }
 
-    /// The text of the event at the start of `bytes`, and the bytes after the event. `None` if there
-    /// is no complete event of this pattern, or if its text is empty.
+    /// The text of the event at the start of `bytes`, and the bytes after the event. `None` if
+    /// there is not a complete event of this pattern, or if its text is empty.
     #[must_use]
     pub fn text<'d>(&self, bytes: &'d [u8]) -> Option<(RawText<'d>, &'d [u8])> {
         let rest = self.before.strip(bytes)?;
@@ -87,7 +89,7 @@ impl Pattern {
     }
 }
 
-impl Part {
+impl Fragment {
     fn new(bytes: &[u8]) -> Option<Self> {
         let found = IGNORED.iter().find_map(|(member, value)| {
             let at = memchr::memmem::find(bytes, member)? + member.len();
@@ -109,7 +111,7 @@ impl Part {
     }
 }
 
-impl Value {
+impl PatternValue {
     /// What follows a value at the start of `bytes`.
     fn skip(self, bytes: &[u8]) -> Option<&[u8]> {
         let end = match self {

@@ -17,7 +17,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use self::places::{BODY, Place};
+use self::places::{BODY, TextPlace};
 use super::scan::{Found, Kind, ScanError, Scanner, unescape_into};
 
 /// Calls `each` with every text that overlaps one of `ranges` (which are in order) of a body that
@@ -25,7 +25,7 @@ use super::scan::{Found, Kind, ScanError, Scanner, unescape_into};
 /// with.
 ///
 /// # Errors
-/// The body is no JSON, or nests deeper.
+/// The body is not JSON, or nests deeper.
 pub fn each(
     chunks: &[Bytes],
     max_depth: usize,
@@ -37,7 +37,7 @@ pub fn each(
         [one] => Cow::Borrowed(one.as_ref()),
         several => Cow::Owned(several.concat()),
     };
-    let mut reader = Reader {
+    let mut reader = TextReader {
         body: &body,
         from: 0,
         ranges,
@@ -47,7 +47,7 @@ pub fn each(
         sources: Vec::new(),
     };
     let mut scanner = Scanner::new(&BODY, max_depth);
-    let mut sink = |found: Found<'_, Place>| reader.found(&found);
+    let mut sink = |found: Found<'_, TextPlace>| reader.found(&found);
     scanner.feed(&body, &mut sink)?;
     scanner.finish(&mut sink)
 }
@@ -61,7 +61,7 @@ pub fn every_string(
     ranges: &[Range<usize>],
     each: impl FnMut(&Range<usize>, &str),
 ) {
-    let mut reader = Reader {
+    let mut reader = TextReader {
         body: piece,
         from,
         ranges,
@@ -98,7 +98,7 @@ enum SourcePart {
     },
 }
 
-struct Reader<'b, F> {
+struct TextReader<'b, F> {
     /// All of it, or a piece that begins at `from`.
     body: &'b [u8],
     from: usize,
@@ -111,19 +111,19 @@ struct Reader<'b, F> {
     sources: Vec<(usize, SourcePart)>,
 }
 
-impl<F: FnMut(&Range<usize>, &str)> Reader<'_, F> {
-    fn found(&mut self, found: &Found<'_, Place>) {
+impl<F: FnMut(&Range<usize>, &str)> TextReader<'_, F> {
+    fn found(&mut self, found: &Found<'_, TextPlace>) {
         match (found.tag, found.kind) {
-            (Place::Text, Kind::String) => self.text(found.span.clone(), found.escaped, false),
-            (Place::Json, Kind::String) => self.text(found.span.clone(), found.escaped, true),
-            (Place::SourceType, Kind::String) if found.text == b"text" => {
+            (TextPlace::Text, Kind::String) => self.text(found.span.clone(), found.escaped, false),
+            (TextPlace::Json, Kind::String) => self.text(found.span.clone(), found.escaped, true),
+            (TextPlace::SourceType, Kind::String) if found.text == b"text" => {
                 self.sources.push((found.span.start, SourcePart::IsText));
             }
-            (Place::SourceData, Kind::String) => {
+            (TextPlace::SourceData, Kind::String) => {
                 let data = SourcePart::Data { span: found.span.clone(), escaped: found.escaped };
                 self.sources.push((found.span.start, data));
             }
-            (Place::Source, Kind::Object) => self.source(found.span.start),
+            (TextPlace::Source, Kind::Object) => self.source(found.span.start),
             _ => {}
         }
     }

@@ -3,13 +3,13 @@
 //! In the members for the model (messages, input, contents, system texts, instructions) every
 //! string is a text, except under names that are known to hold none: so unknown kinds of blocks are
 //! searched too. Arguments and results of tools are free JSON, in which every string is a text, and
-//! every member's name. Of a tool's definition the descriptions, the schema's texts and the names of
-//! its properties count, not the tool's name and types.
+//! every member's name. Of a tool's definition the descriptions, the schema's texts and the names
+//! of its properties count, not the tool's name and types.
 
-use crate::formats::scan::{Key, Node, key};
+use crate::formats::scan::{MemberKey, Node, key};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum TextPlace {
     Text,
     /// A text that contains JSON: a call's arguments in the chat-compatible and responses formats.
     Json,
@@ -21,29 +21,29 @@ pub(super) enum Place {
 }
 
 /// A member without texts.
-const fn no(name: &'static str) -> Key<Place> {
+const fn no(name: &'static str) -> MemberKey<TextPlace> {
     key(name, Node::object(&[]))
 }
 
 /// Free JSON: each of its strings is a text.
-static FREE: Node<Place> = free();
+static FREE: Node<TextPlace> = free();
 
-const fn free() -> Node<Place> {
-    Node::deep(Place::Text, &[], &FREE).with_names(Place::Text)
+const fn free() -> Node<TextPlace> {
+    Node::deep(TextPlace::Text, &[], &FREE).with_names(TextPlace::Text)
 }
 
-const fn arguments() -> Node<Place> {
-    Node::deep(Place::Json, &[], &FREE).with_names(Place::Text)
+const fn arguments() -> Node<TextPlace> {
+    Node::deep(TextPlace::Json, &[], &FREE).with_names(TextPlace::Text)
 }
 
 /// Content of the conversation: texts, blocks, parts, messages, items, in any nesting.
-static SAID: Node<Place> = said();
+static SAID: Node<TextPlace> = said();
 
-const fn said() -> Node<Place> {
-    Node::deep(Place::Text, &SAID_KEYS, &SAID)
+const fn said() -> Node<TextPlace> {
+    Node::deep(TextPlace::Text, &SAID_KEYS, &SAID)
 }
 
-static SAID_KEYS: [Key<Place>; 52] = [
+static SAID_KEYS: [MemberKey<TextPlace>; 52] = [
     key("input", free()),
     key("args", free()),
     key("response", free()),
@@ -98,29 +98,29 @@ static SAID_KEYS: [Key<Place>; 52] = [
     no("videoMetadata"),
 ];
 
-static SOURCE_KEYS: [Key<Place>; 3] = [
-    key("type", Node::value(Place::SourceType, 16)),
-    key("data", Node::value(Place::SourceData, 0)),
+static SOURCE_KEYS: [MemberKey<TextPlace>; 3] = [
+    key("type", Node::value(TextPlace::SourceType, 16)),
+    key("data", Node::value(TextPlace::SourceData, 0)),
     key("content", said()),
 ];
 
-const fn source() -> Node<Place> {
-    Node::object(&SOURCE_KEYS).tagged(Place::Source)
+const fn source() -> Node<TextPlace> {
+    Node::object(&SOURCE_KEYS).tagged(TextPlace::Source)
 }
 
 /// A JSON schema: its descriptions, and its literal values.
-static SCHEMA: Node<Place> = schema();
+static SCHEMA: Node<TextPlace> = schema();
 
-const fn schema() -> Node<Place> {
+const fn schema() -> Node<TextPlace> {
     Node::object_and(&SCHEMA_KEYS, &SCHEMA).or_items(&SCHEMA)
 }
 
 /// Schemas under names that the client chose.
-const fn named_schemas() -> Node<Place> {
-    Node::object_and(&[], &SCHEMA).with_names(Place::Text)
+const fn named_schemas() -> Node<TextPlace> {
+    Node::object_and(&[], &SCHEMA).with_names(TextPlace::Text)
 }
 
-static SCHEMA_KEYS: [Key<Place>; 13] = [
+static SCHEMA_KEYS: [MemberKey<TextPlace>; 13] = [
     key("description", free()),
     key("title", free()),
     key("$comment", free()),
@@ -136,17 +136,17 @@ static SCHEMA_KEYS: [Key<Place>; 13] = [
     key("dependentSchemas", named_schemas()),
 ];
 
-static TOOL: Node<Place> = tool();
+static TOOL: Node<TextPlace> = tool();
 
-const fn tool() -> Node<Place> {
+const fn tool() -> Node<TextPlace> {
     Node::object(&TOOL_KEYS)
 }
 
-const fn tools() -> Node<Place> {
+const fn tools() -> Node<TextPlace> {
     Node::array(&TOOL)
 }
 
-static TOOL_KEYS: [Key<Place>; 20] = [
+static TOOL_KEYS: [MemberKey<TextPlace>; 20] = [
     key("description", free()),
     key("title", free()),
     key("instructions", free()),
@@ -170,18 +170,18 @@ static TOOL_KEYS: [Key<Place>; 20] = [
 ];
 
 /// The required form of the reply.
-static FORMAT_KEYS: [Key<Place>; 4] = [
+static FORMAT_KEYS: [MemberKey<TextPlace>; 4] = [
     key("description", free()),
     key("schema", schema()),
     key("format", format()),
     key("json_schema", format()),
 ];
 
-const fn format() -> Node<Place> {
+const fn format() -> Node<TextPlace> {
     Node::object(&FORMAT_KEYS)
 }
 
-static GENERATION_KEYS: [Key<Place>; 6] = [
+static GENERATION_KEYS: [MemberKey<TextPlace>; 6] = [
     key("responseSchema", schema()),
     key("response_schema", schema()),
     key("responseJsonSchema", schema()),
@@ -190,19 +190,19 @@ static GENERATION_KEYS: [Key<Place>; 6] = [
     key("_response_json_schema", schema()),
 ];
 
-const fn generation() -> Node<Place> {
+const fn generation() -> Node<TextPlace> {
     Node::object(&GENERATION_KEYS)
 }
 
 /// A stored prompt's variables have names that the client chose.
-static PROMPT_KEYS: [Key<Place>; 1] = [key("variables", Node::object_and(&[], &SAID))];
+static PROMPT_KEYS: [MemberKey<TextPlace>; 1] = [key("variables", Node::object_and(&[], &SAID))];
 
 /// How the service shortens a long conversation: with instructions of the client's own.
-static EDIT: Node<Place> = Node::object(&[key("instructions", free())]);
-static CONTEXT_KEYS: [Key<Place>; 1] = [key("edits", Node::array(&EDIT))];
+static EDIT: Node<TextPlace> = Node::object(&[key("instructions", free())]);
+static CONTEXT_KEYS: [MemberKey<TextPlace>; 1] = [key("edits", Node::array(&EDIT))];
 
 /// The inside of a wrapped alt-cli body.
-static REQUEST_KEYS: [Key<Place>; 6] = [
+static REQUEST_KEYS: [MemberKey<TextPlace>; 6] = [
     key("contents", said()),
     key("systemInstruction", said()),
     key("system_instruction", said()),
@@ -211,15 +211,15 @@ static REQUEST_KEYS: [Key<Place>; 6] = [
     key("generation_config", generation()),
 ];
 
-const fn request() -> Node<Place> {
+const fn request() -> Node<TextPlace> {
     Node::object(&REQUEST_KEYS)
 }
 
-static OUTPUT_KEYS: [Key<Place>; 2] = [key("json", schema()), key("choice", free())];
+static OUTPUT_KEYS: [MemberKey<TextPlace>; 2] = [key("json", schema()), key("choice", free())];
 
-pub(super) static BODY: Node<Place> = Node::object(&BODY_KEYS);
+pub(super) static BODY: Node<TextPlace> = Node::object(&BODY_KEYS);
 
-static BODY_KEYS: [Key<Place>; 27] = [
+static BODY_KEYS: [MemberKey<TextPlace>; 27] = [
     key("system", said()),
     key("messages", said()),
     key("input", said()),

@@ -9,23 +9,23 @@
 //! A stream has no terminator: it is complete if its body ends after every candidate has a finish
 //! reason. Members come in either of two spellings, as in protobuf's JSON.
 
-use super::tag::Tag;
-use super::tally::{ERROR, FINISH, Figure, Modality, TIER, Tally, count};
+use super::tag::UsageTag;
+use super::tally::{ERROR, FINISH, Figure, Modality, TIER, UsageTally, count};
 use crate::domain::usage::Usage;
-use crate::formats::scan::{Key, Node, key};
+use crate::formats::scan::{MemberKey, Node, key};
 
-static MODALITY: Node<Tag> = Node::object(&[
-    key("modality", Node::value(Tag::Modality, 16)),
-    key("tokenCount", Node::value(Tag::ModalityCount, 24)),
-    key("token_count", Node::value(Tag::ModalityCount, 24)),
+static MODALITY: Node<UsageTag> = Node::object(&[
+    key("modality", Node::value(UsageTag::Modality, 16)),
+    key("tokenCount", Node::value(UsageTag::ModalityCount, 24)),
+    key("token_count", Node::value(UsageTag::ModalityCount, 24)),
 ])
-.tagged(Tag::ModalityItem);
+.tagged(UsageTag::ModalityItem);
 
-const fn modalities(of: Modality) -> Node<Tag> {
-    Node::array(&MODALITY).tagged(Tag::Modalities(of))
+const fn modalities(of: Modality) -> Node<UsageTag> {
+    Node::array(&MODALITY).tagged(UsageTag::Modalities(of))
 }
 
-static USAGE_KEYS: [Key<Tag>; 21] = [
+static USAGE_KEYS: [MemberKey<UsageTag>; 21] = [
     key("promptTokenCount", count(Figure::Input)),
     key("prompt_token_count", count(Figure::Input)),
     key("candidatesTokenCount", count(Figure::Output)),
@@ -48,27 +48,27 @@ static USAGE_KEYS: [Key<Tag>; 21] = [
     key("trafficType", TIER),
     key("traffic_type", TIER),
 ];
-const USAGE: Node<Tag> = Node::object(&USAGE_KEYS).tagged(Tag::Usage);
+const USAGE: Node<UsageTag> = Node::object(&USAGE_KEYS).tagged(UsageTag::Usage);
 
-static PART: Node<Tag> = Node::object(&[
-    key("text", Node::value(Tag::Delta, 0)),
-    key("thought", Node::value(Tag::Thought, 0)),
-    key("thoughtSignature", Node::value(Tag::Sealed, 0)),
-    key("thought_signature", Node::value(Tag::Sealed, 0)),
-    key("functionCall", Node::value(Tag::Part, 0)),
-    key("function_call", Node::value(Tag::Part, 0)),
-    key("executableCode", Node::value(Tag::Part, 0)),
-    key("executable_code", Node::value(Tag::Part, 0)),
-    key("inlineData", Node::value(Tag::Media, 0)),
-    key("inline_data", Node::value(Tag::Media, 0)),
+static PART: Node<UsageTag> = Node::object(&[
+    key("text", Node::value(UsageTag::Delta, 0)),
+    key("thought", Node::value(UsageTag::Thought, 0)),
+    key("thoughtSignature", Node::value(UsageTag::Sealed, 0)),
+    key("thought_signature", Node::value(UsageTag::Sealed, 0)),
+    key("functionCall", Node::value(UsageTag::Part, 0)),
+    key("function_call", Node::value(UsageTag::Part, 0)),
+    key("executableCode", Node::value(UsageTag::Part, 0)),
+    key("executable_code", Node::value(UsageTag::Part, 0)),
+    key("inlineData", Node::value(UsageTag::Media, 0)),
+    key("inline_data", Node::value(UsageTag::Media, 0)),
 ])
-.tagged(Tag::PartEnd);
+.tagged(UsageTag::PartEnd);
 
-static CONTENT_KEYS: [Key<Tag>; 1] = [key("parts", Node::array(&PART))];
-static QUERY: Node<Tag> = Node::value(Tag::Query, 512);
-static IMAGE_QUERY: Node<Tag> = Node::value(Tag::ImageQuery, 512);
-static CHUNK: Node<Tag> = Node::object(&[key("maps", Node::value(Tag::Map, 0))]);
-static GROUNDING_KEYS: [Key<Tag>; 6] = [
+static CONTENT_KEYS: [MemberKey<UsageTag>; 1] = [key("parts", Node::array(&PART))];
+static QUERY: Node<UsageTag> = Node::value(UsageTag::Query, 512);
+static IMAGE_QUERY: Node<UsageTag> = Node::value(UsageTag::ImageQuery, 512);
+static CHUNK: Node<UsageTag> = Node::object(&[key("maps", Node::value(UsageTag::Map, 0))]);
+static GROUNDING_KEYS: [MemberKey<UsageTag>; 6] = [
     key("webSearchQueries", Node::array(&QUERY)),
     key("web_search_queries", Node::array(&QUERY)),
     key("imageSearchQueries", Node::array(&IMAGE_QUERY)),
@@ -77,24 +77,24 @@ static GROUNDING_KEYS: [Key<Tag>; 6] = [
     key("grounding_chunks", Node::array(&CHUNK)),
 ];
 
-static CANDIDATE: Node<Tag> = Node::object(&[
-    key("index", Node::value(Tag::Index, 24)),
+static CANDIDATE: Node<UsageTag> = Node::object(&[
+    key("index", Node::value(UsageTag::Index, 24)),
     key("content", Node::object(&CONTENT_KEYS)),
     key("finishReason", FINISH),
     key("finish_reason", FINISH),
     key("groundingMetadata", Node::object(&GROUNDING_KEYS)),
     key("grounding_metadata", Node::object(&GROUNDING_KEYS)),
 ])
-.tagged(Tag::Choice);
+.tagged(UsageTag::Choice);
 
 /// The only content of the answer to a blocked prompt.
-static FEEDBACK_KEYS: [Key<Tag>; 2] = [
-    key("blockReason", Node::value(Tag::Blocked, 64)),
-    key("block_reason", Node::value(Tag::Blocked, 64)),
+static FEEDBACK_KEYS: [MemberKey<UsageTag>; 2] = [
+    key("blockReason", Node::value(UsageTag::Blocked, 64)),
+    key("block_reason", Node::value(UsageTag::Blocked, 64)),
 ];
 
-static REPLY_KEYS: [Key<Tag>; 6] = [
-    key("candidates", Node::array(&CANDIDATE).tagged(Tag::Shape)),
+static REPLY_KEYS: [MemberKey<UsageTag>; 6] = [
+    key("candidates", Node::array(&CANDIDATE).tagged(UsageTag::Shape)),
     key("promptFeedback", Node::object(&FEEDBACK_KEYS)),
     key("prompt_feedback", Node::object(&FEEDBACK_KEYS)),
     key("usageMetadata", USAGE),
@@ -102,8 +102,8 @@ static REPLY_KEYS: [Key<Tag>; 6] = [
     key("error", ERROR),
 ];
 
-static EVENT: Node<Tag> = Node::object(&[
-    key("candidates", Node::array(&CANDIDATE).tagged(Tag::Shape)),
+static EVENT: Node<UsageTag> = Node::object(&[
+    key("candidates", Node::array(&CANDIDATE).tagged(UsageTag::Shape)),
     key("promptFeedback", Node::object(&FEEDBACK_KEYS)),
     key("prompt_feedback", Node::object(&FEEDBACK_KEYS)),
     key("usageMetadata", USAGE),
@@ -111,13 +111,14 @@ static EVENT: Node<Tag> = Node::object(&[
     key("error", ERROR),
     key("response", Node::object(&REPLY_KEYS)),
 ])
-.tagged(Tag::Event);
+.tagged(UsageTag::Event);
 
 /// An event or a complete reply; or the array of events of a stream without SSE.
-pub(super) static ROOT: Node<Tag> = Node::object(EVENT.keys).tagged(Tag::Event).or_items(&EVENT);
+pub(super) static ROOT: Node<UsageTag> =
+    Node::object(EVENT.keys).tagged(UsageTag::Event).or_items(&EVENT);
 
 /// Evaluates the event or body, which is now complete.
-pub(super) fn event_end(tally: &mut Tally) {
+pub(super) fn event_end(tally: &mut UsageTally) {
     if tally.event.has_error {
         tally.fail();
     }
@@ -125,7 +126,7 @@ pub(super) fn event_end(tally: &mut Tally) {
     tally.content |= tally.event.generated | tally.event.finish;
 }
 
-pub(super) fn usage(tally: &Tally) -> Usage {
+pub(super) fn usage(tally: &UsageTally) -> Usage {
     let figure = |figure| tally.figures.of(figure);
     let prompt = figure(Figure::Input);
     let cache_read = figure(Figure::CacheRead).min(prompt);

@@ -172,7 +172,7 @@ fn usage_behind_the_finish_is_final_and_before_it_is_not() {
     assert_eq!(
         bill(&whole(AltCli, masked)),
         (40, 3, 0, false),
-        "figures without output are no bill"
+        "figures without output are not a bill"
     );
 }
 
@@ -242,7 +242,7 @@ fn the_unfinished_part_of_a_cut_body_counts() {
             r#"{"candidates":[{"content":{"parts":[{"thought":true,"text":"@"#,
             (10_000, 10_000),
         ),
-        // Media are no measure of tokens, nor is what is not read.
+        // Media are not a measure of tokens, nor is what is not read.
         (AltCli, r#"{"candidates":[{"content":{"parts":[{"inlineData":{"data":"@"#, (0, 0)),
         (Chat, r#"{"id":"@"#, (0, 0)),
     ];

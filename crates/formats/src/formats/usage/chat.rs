@@ -5,12 +5,12 @@
 //! cached tokens from `prompt_tokens`, or reasoning from `completion_tokens` or from everything but
 //! the total, which reveals it. Only some report web searches.
 
-use super::tag::Tag;
-use super::tally::{ERROR, FINISH, Figure, MODEL, TIER, Tally, count};
+use super::tag::UsageTag;
+use super::tally::{ERROR, FINISH, Figure, MODEL, TIER, UsageTally, count};
 use crate::domain::usage::Usage;
-use crate::formats::scan::{Key, Node, key};
+use crate::formats::scan::{MemberKey, Node, key};
 
-static PROMPT_KEYS: [Key<Tag>; 5] = [
+static PROMPT_KEYS: [MemberKey<UsageTag>; 5] = [
     key("cached_tokens", count(Figure::CacheRead)),
     key("cache_write_tokens", count(Figure::CacheWrite)),
     key("cache_creation_tokens", count(Figure::CacheWrite)),
@@ -18,15 +18,15 @@ static PROMPT_KEYS: [Key<Tag>; 5] = [
     key("audio_tokens", count(Figure::AudioInput)),
 ];
 
-static COMPLETION_KEYS: [Key<Tag>; 3] = [
+static COMPLETION_KEYS: [MemberKey<UsageTag>; 3] = [
     key("reasoning_tokens", count(Figure::Reasoning)),
     key("image_tokens", count(Figure::ImageOutput)),
     key("audio_tokens", count(Figure::AudioOutput)),
 ];
 
-static TOOL_KEYS: [Key<Tag>; 1] = [key("web_search_requests", count(Figure::Searches))];
+static TOOL_KEYS: [MemberKey<UsageTag>; 1] = [key("web_search_requests", count(Figure::Searches))];
 
-static USAGE_KEYS: [Key<Tag>; 11] = [
+static USAGE_KEYS: [MemberKey<UsageTag>; 11] = [
     key("prompt_tokens", count(Figure::Input)),
     key("completion_tokens", count(Figure::Output)),
     key("total_tokens", count(Figure::Total)),
@@ -39,73 +39,73 @@ static USAGE_KEYS: [Key<Tag>; 11] = [
     key("server_tool_use", Node::object(&TOOL_KEYS)),
     key("num_search_queries", count(Figure::Searches)),
 ];
-const USAGE: Node<Tag> = Node::object(&USAGE_KEYS).tagged(Tag::Usage);
+const USAGE: Node<UsageTag> = Node::object(&USAGE_KEYS).tagged(UsageTag::Usage);
 
-static FUNCTION_KEYS: [Key<Tag>; 2] =
-    [key("name", Node::value(Tag::Text, 0)), key("arguments", Node::value(Tag::Text, 0))];
+static FUNCTION_KEYS: [MemberKey<UsageTag>; 2] =
+    [key("name", Node::value(UsageTag::Text, 0)), key("arguments", Node::value(UsageTag::Text, 0))];
 
-static CALL: Node<Tag> = Node::object(&[
+static CALL: Node<UsageTag> = Node::object(&[
     key("function", Node::object(&FUNCTION_KEYS)),
     key(
         "custom",
         Node::object(&[
-            key("name", Node::value(Tag::Text, 0)),
-            key("input", Node::value(Tag::Text, 0)),
+            key("name", Node::value(UsageTag::Text, 0)),
+            key("input", Node::value(UsageTag::Text, 0)),
         ]),
     ),
 ]);
 
 /// A part of a content that is a list.
-static PART: Node<Tag> = Node::object(&[
-    key("text", Node::value(Tag::Text, 0)),
-    key("thinking", Node::value(Tag::Thinking, 0).or_items(&THOUGHT)),
+static PART: Node<UsageTag> = Node::object(&[
+    key("text", Node::value(UsageTag::Text, 0)),
+    key("thinking", Node::value(UsageTag::Thinking, 0).or_items(&THOUGHT)),
 ]);
-static THOUGHT: Node<Tag> = Node::object(&[key("text", Node::value(Tag::Thinking, 0))]);
+static THOUGHT: Node<UsageTag> = Node::object(&[key("text", Node::value(UsageTag::Thinking, 0))]);
 
 /// The sealed form that some services add to the reasoning's text.
-static DETAIL: Node<Tag> = Node::object(&[
-    key("data", Node::value(Tag::Sealed, 0)),
-    key("signature", Node::value(Tag::Sealed, 0)),
+static DETAIL: Node<UsageTag> = Node::object(&[
+    key("data", Node::value(UsageTag::Sealed, 0)),
+    key("signature", Node::value(UsageTag::Sealed, 0)),
 ]);
 
 /// A chunk's `delta` and a body's `message` have the same members.
-static MESSAGE_KEYS: [Key<Tag>; 8] = [
-    key("content", Node::value(Tag::Text, 0).or_items(&PART)),
-    key("reasoning_content", Node::value(Tag::Thinking, 0)),
-    key("reasoning", Node::value(Tag::Thinking, 0)),
+static MESSAGE_KEYS: [MemberKey<UsageTag>; 8] = [
+    key("content", Node::value(UsageTag::Text, 0).or_items(&PART)),
+    key("reasoning_content", Node::value(UsageTag::Thinking, 0)),
+    key("reasoning", Node::value(UsageTag::Thinking, 0)),
     key("reasoning_details", Node::array(&DETAIL)),
-    key("refusal", Node::value(Tag::Text, 0)),
+    key("refusal", Node::value(UsageTag::Text, 0)),
     key("tool_calls", Node::array(&CALL)),
     key("function_call", Node::object(&FUNCTION_KEYS)),
-    key("audio", Node::value(Tag::Media, 0)),
+    key("audio", Node::value(UsageTag::Media, 0)),
 ];
 
-static CHOICE: Node<Tag> = Node::object(&[
-    key("index", Node::value(Tag::Index, 24)),
+static CHOICE: Node<UsageTag> = Node::object(&[
+    key("index", Node::value(UsageTag::Index, 24)),
     key("delta", Node::object(&MESSAGE_KEYS)),
     key("message", Node::object(&MESSAGE_KEYS)),
-    key("text", Node::value(Tag::Text, 0)),
+    key("text", Node::value(UsageTag::Text, 0)),
     key("finish_reason", FINISH),
     key("usage", USAGE),
     key("error", ERROR),
 ])
-.tagged(Tag::Choice);
+.tagged(UsageTag::Choice);
 
-static VENDOR_KEYS: [Key<Tag>; 1] = [key("usage", USAGE)];
+static VENDOR_KEYS: [MemberKey<UsageTag>; 1] = [key("usage", USAGE)];
 
 /// A chunk, or a whole completion.
-pub(super) static ROOT: Node<Tag> = Node::object(&[
-    key("choices", Node::array(&CHOICE).tagged(Tag::Shape)),
+pub(super) static ROOT: Node<UsageTag> = Node::object(&[
+    key("choices", Node::array(&CHOICE).tagged(UsageTag::Shape)),
     key("usage", USAGE),
     key("x_groq", Node::object(&VENDOR_KEYS)),
     key("model", MODEL),
     key("service_tier", TIER),
     key("error", ERROR),
 ])
-.tagged(Tag::Event);
+.tagged(UsageTag::Event);
 
-/// Evaluates the chunk, which is now complete. The stream's own end (`[DONE]`) is no chunk.
-pub(super) fn event_end(tally: &mut Tally) {
+/// Evaluates the chunk, which is now complete. The stream's own end (`[DONE]`) is not a chunk.
+pub(super) fn event_end(tally: &mut UsageTally) {
     tally.report_end_in_error();
     if tally.event.has_error {
         tally.fail();
@@ -116,7 +116,7 @@ pub(super) fn event_end(tally: &mut Tally) {
 }
 
 /// What the reply cost, with what only its total includes.
-struct Sums {
+struct ChatSums {
     /// With all cached tokens.
     prompt: u64,
     completion: u64,
@@ -126,7 +126,7 @@ struct Sums {
 
 /// Some services leave the prompt, the completion, cached tokens or reasoning out of their sums, or
 /// some of them: the total tells which. `read` and `written`: cached tokens.
-fn sums(tally: &Tally, read: u64, written: u64) -> Sums {
+fn sums(tally: &UsageTally, read: u64, written: u64) -> ChatSums {
     let (mut prompt, total) = (tally.figures.of(Figure::Input), tally.figures.of(Figure::Total));
     let reported = tally.figures.get(Figure::Reasoning);
     let cached = read.saturating_add(written);
@@ -154,13 +154,13 @@ fn sums(tally: &Tally, read: u64, written: u64) -> Sums {
     let prompt = prompt.saturating_add(beside);
     let beyond = total.saturating_sub(prompt).saturating_sub(completion);
     let reasoning = reported.unwrap_or(beyond);
-    Sums { prompt, completion, total, reasoning }
+    ChatSums { prompt, completion, total, reasoning }
 }
 
-pub(super) fn usage(tally: &Tally) -> Usage {
+pub(super) fn usage(tally: &UsageTally) -> Usage {
     let figure = |figure| tally.figures.of(figure);
     let (read, written) = (figure(Figure::CacheRead), figure(Figure::CacheWrite));
-    let Sums { prompt, completion, total, reasoning } = sums(tally, read, written);
+    let ChatSums { prompt, completion, total, reasoning } = sums(tally, read, written);
     let cache_read = read.min(prompt);
     let cache_write_5m = written.min(prompt - cache_read);
     let input = prompt - cache_read - cache_write_5m;

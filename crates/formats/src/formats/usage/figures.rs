@@ -47,7 +47,7 @@ pub(super) enum Modality {
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Figures {
+pub(super) struct UsageFigures {
     known: Set,
     /// Those of the usage object that is being read.
     reported: Set,
@@ -91,7 +91,7 @@ struct Kinds {
     audio: u64,
 }
 
-impl Figures {
+impl UsageFigures {
     pub(super) fn get(&self, figure: Figure) -> Option<u64> {
         self.known.get(figure as usize)
     }
@@ -223,10 +223,10 @@ impl Figures {
 #[cfg(test)]
 mod tests {
     use super::Figure::{CacheRead, CacheWrite, CacheWrite1h, CacheWrite5m, Input, Output};
-    use super::{Figure, Figures};
+    use super::{Figure, UsageFigures};
 
-    fn after(objects: &[&[(Figure, u64)]]) -> Figures {
-        let mut figures = Figures::default();
+    fn after(objects: &[&[(Figure, u64)]]) -> UsageFigures {
+        let mut figures = UsageFigures::default();
         for object in objects {
             for (figure, value) in *object {
                 figures.tell(*figure, Some(*value));

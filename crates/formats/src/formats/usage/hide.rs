@@ -8,39 +8,39 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 
-use crate::formats::scan::{Found, Key, Kind, Node, Scanner, key};
+use crate::formats::scan::{Found, Kind, MemberKey, Node, Scanner, key};
 use crate::formats::sse::{Pattern, Piece, Splitter};
 
 /// A larger event passes unexamined: the usage chunk is a few hundred bytes.
 const MAX_HELD: usize = 64 * 1024;
 
 #[derive(Debug, Clone, Copy)]
-enum Tag {
+enum HideTag {
     Choices,
     Usage,
     /// The text that most chunks bring.
     Text,
 }
 
-static FUNCTION_KEYS: [Key<Tag>; 1] = [key("arguments", Node::value(Tag::Text, 0))];
-static CALL: Node<Tag> = Node::object(&[key("function", Node::object(&FUNCTION_KEYS))]);
-static DELTA_KEYS: [Key<Tag>; 3] = [
-    key("content", Node::value(Tag::Text, 0)),
-    key("reasoning_content", Node::value(Tag::Text, 0)),
+static FUNCTION_KEYS: [MemberKey<HideTag>; 1] = [key("arguments", Node::value(HideTag::Text, 0))];
+static CALL: Node<HideTag> = Node::object(&[key("function", Node::object(&FUNCTION_KEYS))]);
+static DELTA_KEYS: [MemberKey<HideTag>; 3] = [
+    key("content", Node::value(HideTag::Text, 0)),
+    key("reasoning_content", Node::value(HideTag::Text, 0)),
     key("tool_calls", Node::array(&CALL)),
 ];
-static CHOICE: Node<Tag> = Node::object(&[key("delta", Node::object(&DELTA_KEYS))]);
+static CHOICE: Node<HideTag> = Node::object(&[key("delta", Node::object(&DELTA_KEYS))]);
 
-static CHUNK: Node<Tag> = Node::object(&[
-    key("choices", Node::array(&CHOICE).tagged(Tag::Choices)),
-    key("usage", Node::value(Tag::Usage, 0)),
+static CHUNK: Node<HideTag> = Node::object(&[
+    key("choices", Node::array(&CHOICE).tagged(HideTag::Choices)),
+    key("usage", Node::value(HideTag::Usage, 0)),
 ]);
 
 /// Filters one stream.
 #[derive(Debug)]
 pub struct HideUsageChunk {
     splitter: Splitter,
-    scanner: Scanner<Tag>,
+    scanner: Scanner<HideTag>,
     no_choices: bool,
     has_usage: bool,
     broken: bool,
@@ -149,11 +149,11 @@ impl HideUsageChunk {
         }
         let (no_choices, has_usage) = (&mut self.no_choices, &mut self.has_usage);
         let text = &mut self.text;
-        let mut sink = |found: Found<'_, Tag>| match found.tag {
-            Tag::Choices => *no_choices = found.kind == Kind::Array && found.len == 0,
-            Tag::Usage => *has_usage = found.kind == Kind::Object,
-            Tag::Text if found.kind == Kind::String => *text = found.span,
-            Tag::Text => {}
+        let mut sink = |found: Found<'_, HideTag>| match found.tag {
+            HideTag::Choices => *no_choices = found.kind == Kind::Array && found.len == 0,
+            HideTag::Usage => *has_usage = found.kind == Kind::Object,
+            HideTag::Text if found.kind == Kind::String => *text = found.span,
+            HideTag::Text => {}
         };
         self.broken = self.scanner.feed(part, &mut sink).is_err();
     }

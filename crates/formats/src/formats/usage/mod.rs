@@ -39,8 +39,8 @@ pub use self::tally::{ENDED_IN_ERROR, names_an_end};
 
 use self::output::Output;
 use self::repeat::Repeated;
-use self::tag::Tag;
-use self::tally::Tally;
+use self::tag::UsageTag;
+use self::tally::UsageTally;
 use super::error::UpstreamError;
 use super::scan::{Found, Kind, Scanner};
 use super::sse::Splitter;
@@ -94,8 +94,8 @@ pub struct UsageReader {
     format: WireFormat,
     layout: Layout,
     splitter: Splitter,
-    scanner: Scanner<Tag>,
-    tally: Tally,
+    scanner: Scanner<UsageTag>,
+    tally: UsageTally,
     /// The last event, if the next one may only bring another text.
     repeated: Option<Box<Repeated>>,
     /// The place of the current event's last text, with its quotes.
@@ -134,7 +134,7 @@ impl UsageReader {
             layout: if streaming { Layout::Unknown } else { Layout::Json },
             splitter: Splitter::new(),
             scanner: Scanner::new(root, MAX_DEPTH).skipping_deep(),
-            tally: Tally::default(),
+            tally: UsageTally::default(),
             repeated: None,
             text: 0..0,
             other_output: false,
@@ -192,7 +192,7 @@ impl UsageReader {
                 if !self.broken {
                     let tally = &mut self.tally;
                     let format = self.format;
-                    let mut sink = |found: Found<'_, Tag>| take(format, tally, &found);
+                    let mut sink = |found: Found<'_, UsageTag>| take(format, tally, &found);
                     self.cut = self.scanner.finish(&mut sink).is_err();
                     self.broken = self.cut;
                 }
@@ -295,13 +295,13 @@ impl UsageReader {
             Some((tag, Kind::String, len)) if tag.is_text() || tag.is_other_output() => {
                 found(tag, Kind::String, len);
             }
-            Some((Tag::Part, kind, len)) => found(Tag::Part, kind, len),
+            Some((UsageTag::Part, kind, len)) => found(UsageTag::Part, kind, len),
             _ => {}
         }
         match self.format {
-            WireFormat::AltCli => found(Tag::PartEnd, Kind::Object, 0),
+            WireFormat::AltCli => found(UsageTag::PartEnd, Kind::Object, 0),
             WireFormat::Responses => {
-                found(Tag::Item, Kind::Object, 0);
+                found(UsageTag::Item, Kind::Object, 0);
                 responses::output(&mut tally);
             }
             WireFormat::Native | WireFormat::Chat => {}
@@ -309,7 +309,7 @@ impl UsageReader {
         tally.output
     }
 
-    /// Whether the JSON of a body that is no stream is complete, or was found to be none.
+    /// Whether the JSON of a body that is not a stream is complete, or was found to be none.
     #[must_use]
     pub const fn is_whole(&self) -> bool {
         let is_json = matches!(self.layout, Layout::Json);
@@ -429,7 +429,7 @@ impl UsageReader {
         let tally = &mut self.tally;
         let format = self.format;
         let (text, other_output) = (&mut self.text, &mut self.other_output);
-        let mut sink = |found: Found<'_, Tag>| {
+        let mut sink = |found: Found<'_, UsageTag>| {
             *other_output |= found.tag.is_other_output();
             if found.kind == Kind::String && found.tag.is_text() {
                 *text = found.span.clone();
@@ -452,7 +452,7 @@ impl UsageReader {
         }
         self.events += 1;
         self.elements = self.scanner.elements();
-        // An event that was no JSON, or incomplete, reports nothing as a whole.
+        // An event that was not JSON, or incomplete, reports nothing as a whole.
         self.tally.next_event();
         self.scanner.reset();
         self.broken = false;
@@ -461,8 +461,8 @@ impl UsageReader {
     }
 }
 
-fn take(format: WireFormat, tally: &mut Tally, found: &Found<'_, Tag>) {
-    if found.tag != Tag::Event {
+fn take(format: WireFormat, tally: &mut UsageTally, found: &Found<'_, UsageTag>) {
+    if found.tag != UsageTag::Event {
         tally.found(found);
         return;
     }

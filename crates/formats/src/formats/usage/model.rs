@@ -1,6 +1,6 @@
 //! The model that a reply says made it, without memory of its own.
 
-use super::tag::Tag;
+use super::tag::UsageTag;
 use crate::formats::scan::Found;
 
 /// The name of a model. Names that are longer than any in a price table are none.
@@ -20,7 +20,7 @@ impl ModelName {
     /// Most bytes of a name.
     pub(super) const MOST: usize = 95;
 
-    pub(super) fn of(found: &Found<'_, Tag>) -> Self {
+    pub(super) fn of(found: &Found<'_, UsageTag>) -> Self {
         let mut name = Self::default();
         if found.whole
             && !found.escaped

@@ -9,49 +9,50 @@
 //! of the bill.
 
 use super::passes::{self, PassFigure};
-use super::tag::Tag;
-use super::tally::{ERROR, FINISH, Figure, MODEL, TIER, Tally, count};
+use super::tag::UsageTag;
+use super::tally::{ERROR, FINISH, Figure, MODEL, TIER, UsageTally, count};
 use crate::domain::part::Part;
 use crate::domain::usage::Usage;
-use crate::formats::scan::{Key, Node, key};
+use crate::formats::scan::{MemberKey, Node, key};
 
-static SPLIT_KEYS: [Key<Tag>; 2] = [
+static SPLIT_KEYS: [MemberKey<UsageTag>; 2] = [
     key("ephemeral_5m_input_tokens", count(Figure::CacheWrite5m)),
     key("ephemeral_1h_input_tokens", count(Figure::CacheWrite1h)),
 ];
 
-static DETAILS_KEYS: [Key<Tag>; 1] = [key("thinking_tokens", count(Figure::Reasoning))];
-static TOOL_KEYS: [Key<Tag>; 2] = [
+static DETAILS_KEYS: [MemberKey<UsageTag>; 1] = [key("thinking_tokens", count(Figure::Reasoning))];
+static TOOL_KEYS: [MemberKey<UsageTag>; 2] = [
     key("web_search_requests", count(Figure::Searches)),
-    key("web_fetch_requests", Node::value(Tag::Fetches, 24)),
+    key("web_fetch_requests", Node::value(UsageTag::Fetches, 24)),
 ];
 
-static PASS_SPLIT_KEYS: [Key<Tag>; 2] = [
+static PASS_SPLIT_KEYS: [MemberKey<UsageTag>; 2] = [
     key("ephemeral_5m_input_tokens", pass_count(PassFigure::CacheWrite5m)),
     key("ephemeral_1h_input_tokens", pass_count(PassFigure::CacheWrite1h)),
 ];
-static PASS: Node<Tag> = Node::object(&[
-    key("type", Node::value(Tag::PassKind, 24)),
-    key("model", Node::value(Tag::PassModel, 128)),
+static PASS: Node<UsageTag> = Node::object(&[
+    key("type", Node::value(UsageTag::PassKind, 24)),
+    key("model", Node::value(UsageTag::PassModel, 128)),
     key("input_tokens", pass_count(PassFigure::Input)),
     key("output_tokens", pass_count(PassFigure::Output)),
     key("cache_creation_input_tokens", pass_count(PassFigure::CacheWrite)),
     key("cache_read_input_tokens", pass_count(PassFigure::CacheRead)),
     key("cache_creation", Node::object(&PASS_SPLIT_KEYS)),
-    key("service_tier", Node::value(Tag::PassTier, 32)),
-    key("speed", Node::value(Tag::PassSpeed, 16)),
-    key("inference_geo", Node::value(Tag::PassPlace, 16)),
+    key("service_tier", Node::value(UsageTag::PassTier, 32)),
+    key("speed", Node::value(UsageTag::PassSpeed, 16)),
+    key("inference_geo", Node::value(UsageTag::PassPlace, 16)),
 ])
-.tagged(Tag::PassEnd);
+.tagged(UsageTag::PassEnd);
 
-const fn pass_count(figure: PassFigure) -> Node<Tag> {
-    Node::value(Tag::PassCount(figure), 24)
+const fn pass_count(figure: PassFigure) -> Node<UsageTag> {
+    Node::value(UsageTag::PassCount(figure), 24)
 }
 
-static CREDIT_KEYS: [Key<Tag>; 1] = [key("status", Node::object(&CREDIT_STATUS_KEYS))];
-static CREDIT_STATUS_KEYS: [Key<Tag>; 1] = [key("type", Node::value(Tag::Credit, 16))];
+static CREDIT_KEYS: [MemberKey<UsageTag>; 1] = [key("status", Node::object(&CREDIT_STATUS_KEYS))];
+static CREDIT_STATUS_KEYS: [MemberKey<UsageTag>; 1] =
+    [key("type", Node::value(UsageTag::Credit, 16))];
 
-static USAGE_KEYS: [Key<Tag>; 12] = [
+static USAGE_KEYS: [MemberKey<UsageTag>; 12] = [
     key("input_tokens", count(Figure::Input)),
     key("output_tokens", count(Figure::Output)),
     key("cache_creation_input_tokens", count(Figure::CacheWrite)),
@@ -60,50 +61,50 @@ static USAGE_KEYS: [Key<Tag>; 12] = [
     key("output_tokens_details", Node::object(&DETAILS_KEYS)),
     key("server_tool_use", Node::object(&TOOL_KEYS)),
     key("service_tier", TIER),
-    key("speed", Node::value(Tag::Speed, 16)),
-    key("inference_geo", Node::value(Tag::Place, 16)),
+    key("speed", Node::value(UsageTag::Speed, 16)),
+    key("inference_geo", Node::value(UsageTag::Place, 16)),
     key("iterations", Node::array(&PASS)),
     key("fallback_credit", Node::object(&CREDIT_KEYS)),
 ];
-const USAGE: Node<Tag> = Node::object(&USAGE_KEYS).tagged(Tag::Usage);
+const USAGE: Node<UsageTag> = Node::object(&USAGE_KEYS).tagged(UsageTag::Usage);
 
 /// A content block, of a whole message or at its start in a stream.
-static BLOCK: Node<Tag> = Node::object(&BLOCK_KEYS);
-static BLOCK_KEYS: [Key<Tag>; 6] = [
-    key("type", Node::value(Tag::Block, 40)),
-    key("text", Node::value(Tag::Text, 0)),
-    key("thinking", Node::value(Tag::Thinking, 0)),
-    key("signature", Node::value(Tag::Sealed, 0)),
-    key("data", Node::value(Tag::Sealed, 0)),
-    key("input", Node::value(Tag::Part, 0)),
+static BLOCK: Node<UsageTag> = Node::object(&BLOCK_KEYS);
+static BLOCK_KEYS: [MemberKey<UsageTag>; 6] = [
+    key("type", Node::value(UsageTag::Block, 40)),
+    key("text", Node::value(UsageTag::Text, 0)),
+    key("thinking", Node::value(UsageTag::Thinking, 0)),
+    key("signature", Node::value(UsageTag::Sealed, 0)),
+    key("data", Node::value(UsageTag::Sealed, 0)),
+    key("input", Node::value(UsageTag::Part, 0)),
 ];
 
-static DELTA_KEYS: [Key<Tag>; 5] = [
-    key("text", Node::value(Tag::Text, 0)),
-    key("thinking", Node::value(Tag::Thinking, 0)),
-    key("signature", Node::value(Tag::Sealed, 0)),
-    key("partial_json", Node::value(Tag::Text, 0)),
+static DELTA_KEYS: [MemberKey<UsageTag>; 5] = [
+    key("text", Node::value(UsageTag::Text, 0)),
+    key("thinking", Node::value(UsageTag::Thinking, 0)),
+    key("signature", Node::value(UsageTag::Sealed, 0)),
+    key("partial_json", Node::value(UsageTag::Text, 0)),
     key("stop_reason", FINISH),
 ];
 
-static MESSAGE_KEYS: [Key<Tag>; 2] = [key("model", MODEL), key("usage", USAGE)];
+static MESSAGE_KEYS: [MemberKey<UsageTag>; 2] = [key("model", MODEL), key("usage", USAGE)];
 
 /// An event, or a whole message: their members do not collide.
-pub(super) static ROOT: Node<Tag> = Node::object(&[
-    key("type", Node::value(Tag::Name, 64)),
+pub(super) static ROOT: Node<UsageTag> = Node::object(&[
+    key("type", Node::value(UsageTag::Name, 64)),
     key("message", Node::object(&MESSAGE_KEYS)),
     key("content_block", Node::object(&BLOCK_KEYS)),
     key("delta", Node::object(&DELTA_KEYS)),
     key("model", MODEL),
     key("usage", USAGE),
-    key("content", Node::array(&BLOCK).tagged(Tag::Shape)),
+    key("content", Node::array(&BLOCK).tagged(UsageTag::Shape)),
     key("stop_reason", FINISH),
     key("error", ERROR),
 ])
-.tagged(Tag::Event);
+.tagged(UsageTag::Event);
 
 /// Evaluates the event, which is now complete.
-pub(super) fn event_end(tally: &mut Tally) {
+pub(super) fn event_end(tally: &mut UsageTally) {
     tally.only_answer();
     match tally.event.name.as_str() {
         "content_block_start" | "content_block_delta" | "content_block_stop" => {
@@ -128,13 +129,13 @@ pub(super) fn event_end(tally: &mut Tally) {
     }
 }
 
-pub(super) fn usage(tally: &Tally) -> Usage {
+pub(super) fn usage(tally: &UsageTally) -> Usage {
     let compacted = tally.figures.passes().compacted(tally);
     passes::plus(sums(tally), &compacted)
 }
 
 /// The tokens of the model that served.
-pub(super) fn sums(tally: &Tally) -> Usage {
+pub(super) fn sums(tally: &UsageTally) -> Usage {
     let figure = |figure| tally.figures.of(figure);
     let split = (figure(Figure::CacheWrite5m), figure(Figure::CacheWrite1h));
     let (five, hour) = passes::by_lifetime(figure(Figure::CacheWrite), split);
@@ -153,7 +154,7 @@ pub(super) fn sums(tally: &Tally) -> Usage {
 }
 
 /// The parts of the bill; `usage`: the tokens of the whole reply.
-pub(super) fn parts(tally: &Tally, usage: Usage) -> Vec<Part> {
+pub(super) fn parts(tally: &UsageTally, usage: Usage) -> Vec<Part> {
     let compacted = tally.figures.passes().compacted(tally);
     passes::parts(tally, passes::less(usage, &compacted))
 }

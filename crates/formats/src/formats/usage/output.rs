@@ -10,7 +10,7 @@
 //!   block, the lowest effort of docs/conversion.md and the lowest budget that the native service
 //!   accepts.
 
-use super::tag::Tag;
+use super::tag::UsageTag;
 use crate::formats::count;
 use crate::formats::scan::{Found, Kind};
 
@@ -103,19 +103,19 @@ pub(super) struct ItemSoFar {
 }
 
 impl ItemSoFar {
-    pub(super) fn word(&mut self, found: &Found<'_, Tag>) {
+    pub(super) fn word(&mut self, found: &Found<'_, UsageTag>) {
         if found.kind != Kind::String {
             return;
         }
         match found.tag {
-            Tag::ItemType => {
+            UsageTag::ItemType => {
                 self.is_reasoning = found.text == b"reasoning";
                 self.is_search = found.text == b"web_search_call";
                 self.is_file_search = found.text == b"file_search_call";
                 self.is_image = found.text == b"image_generation_call";
                 self.is_code = found.text == b"code_interpreter_call";
             }
-            Tag::ItemStatus => self.failed = found.text == b"failed",
+            UsageTag::ItemStatus => self.failed = found.text == b"failed",
             _ => self.looked = found.text != b"search",
         }
     }

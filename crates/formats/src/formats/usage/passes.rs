@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::tally::Tally;
+use super::tally::UsageTally;
 use crate::domain::part::{Part, PartKind};
 use crate::domain::usage::{ServiceTier, Usage};
 
@@ -56,7 +56,7 @@ impl Pass {
     }
 
     /// Its tokens, at the tier of the reply where it names none itself.
-    fn usage(&self, reply: &Tally) -> Usage {
+    fn usage(&self, reply: &UsageTally) -> Usage {
         let split = (self.of(PassFigure::CacheWrite5m), self.of(PassFigure::CacheWrite1h));
         let (five, hour) = by_lifetime(self.of(PassFigure::CacheWrite), split);
         // The mode is the request's own; an adviser is another request.
@@ -138,14 +138,14 @@ impl Passes {
     }
 
     /// The tokens of all compaction, which the sums leave out.
-    pub(super) fn compacted(&self, reply: &Tally) -> Usage {
+    pub(super) fn compacted(&self, reply: &UsageTally) -> Usage {
         self.compactions().fold(Usage::default(), |sum, pass| plus(sum, &pass.usage(reply)))
     }
 }
 
 /// The parts of the bill. `sums`: the tokens of the model that served. None if the reply is one
 /// pass that costs what its sums do.
-pub(super) fn parts(tally: &Tally, sums: Usage) -> Vec<Part> {
+pub(super) fn parts(tally: &UsageTally, sums: Usage) -> Vec<Part> {
     let passes = &tally.figures.passes().known;
     let refused = tally.refused && sums.output == 0;
     if passes.is_empty() && !refused && !tally.redeemed {

@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use super::output::Output;
-use super::tally::Tally;
+use super::tally::UsageTally;
 use super::{DONE, UsageReader};
 use crate::formats::sse::{Pattern, Piece, RawText};
 
@@ -33,8 +33,8 @@ impl Repeated {
     pub(super) fn learn(
         event: &[u8],
         text: Range<usize>,
-        mut before: Tally,
-        now: &Tally,
+        mut before: UsageTally,
+        now: &UsageTally,
     ) -> Option<Self> {
         if text.is_empty() {
             return None;
@@ -61,7 +61,7 @@ impl Repeated {
     }
 
     /// Adds an event with this text.
-    pub(super) fn add(&self, text: RawText<'_>, tally: &mut Tally) {
+    pub(super) fn add(&self, text: RawText<'_>, tally: &mut UsageTally) {
         self.added.add(&mut tally.output, text.bytes().len());
     }
 }
@@ -157,7 +157,7 @@ impl UsageReader {
     }
 
     /// Learns from an event that was just read, whose data begin at `at`.
-    fn learn(&mut self, event: &[u8], at: usize, before: Option<Tally>) {
+    fn learn(&mut self, event: &[u8], at: usize, before: Option<UsageTally>) {
         let text = std::mem::take(&mut self.text);
         // The length must not be that of other output by chance.
         let other_output = std::mem::take(&mut self.other_output);

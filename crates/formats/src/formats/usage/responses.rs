@@ -6,17 +6,17 @@
 //! it they are the output items of that kind whose action is a search: opening a page and searching
 //! within it are not charged.
 
-use super::tag::Tag;
-use super::tally::{ERROR, Figure, MODEL, TIER, Tally, count};
+use super::tag::UsageTag;
+use super::tally::{ERROR, Figure, MODEL, TIER, UsageTally, count};
 use crate::domain::usage::Usage;
-use crate::formats::scan::{Key, Node, key};
+use crate::formats::scan::{MemberKey, Node, key};
 
-static LIFETIME_KEYS: [Key<Tag>; 2] = [
+static LIFETIME_KEYS: [MemberKey<UsageTag>; 2] = [
     key("ttl_30m_tokens", count(Figure::CacheWrite5m)),
     key("ttl_12h_tokens", count(Figure::CacheWrite1h)),
 ];
 
-static INPUT_KEYS: [Key<Tag>; 5] = [
+static INPUT_KEYS: [MemberKey<UsageTag>; 5] = [
     key("cached_tokens", count(Figure::CacheRead)),
     key("cache_write_tokens", count(Figure::CacheWrite)),
     key("cache_write_tokens_details", Node::object(&LIFETIME_KEYS)),
@@ -24,47 +24,50 @@ static INPUT_KEYS: [Key<Tag>; 5] = [
     key("audio_tokens", count(Figure::AudioInput)),
 ];
 
-static OUTPUT_KEYS: [Key<Tag>; 3] = [
+static OUTPUT_KEYS: [MemberKey<UsageTag>; 3] = [
     key("reasoning_tokens", count(Figure::Reasoning)),
     key("image_tokens", count(Figure::ImageOutput)),
     key("audio_tokens", count(Figure::AudioOutput)),
 ];
 
-static USAGE_KEYS: [Key<Tag>; 4] = [
+static USAGE_KEYS: [MemberKey<UsageTag>; 4] = [
     key("input_tokens", count(Figure::Input)),
     key("output_tokens", count(Figure::Output)),
     key("input_tokens_details", Node::object(&INPUT_KEYS)),
     key("output_tokens_details", Node::object(&OUTPUT_KEYS)),
 ];
-const USAGE: Node<Tag> = Node::object(&USAGE_KEYS).tagged(Tag::Usage);
+const USAGE: Node<UsageTag> = Node::object(&USAGE_KEYS).tagged(UsageTag::Usage);
 
-static TEXT_PART: Node<Tag> = Node::object(&[
-    key("text", Node::value(Tag::ItemText, 0)),
-    key("refusal", Node::value(Tag::ItemText, 0)),
+static TEXT_PART: Node<UsageTag> = Node::object(&[
+    key("text", Node::value(UsageTag::ItemText, 0)),
+    key("refusal", Node::value(UsageTag::ItemText, 0)),
 ]);
-static SUMMARY_PART: Node<Tag> = Node::object(&[key("text", Node::value(Tag::ItemSummary, 0))]);
-static ACTION_KEYS: [Key<Tag>; 1] = [key("type", Node::value(Tag::ItemAction, 24))];
+static SUMMARY_PART: Node<UsageTag> =
+    Node::object(&[key("text", Node::value(UsageTag::ItemSummary, 0))]);
+static ACTION_KEYS: [MemberKey<UsageTag>; 1] = [key("type", Node::value(UsageTag::ItemAction, 24))];
 
-static ITEM_KEYS: [Key<Tag>; 10] = [
-    key("type", Node::value(Tag::ItemType, 32)),
-    key("status", Node::value(Tag::ItemStatus, 32)),
+static ITEM_KEYS: [MemberKey<UsageTag>; 10] = [
+    key("type", Node::value(UsageTag::ItemType, 32)),
+    key("status", Node::value(UsageTag::ItemStatus, 32)),
     key("action", Node::object(&ACTION_KEYS)),
     key("content", Node::array(&TEXT_PART)),
     key("summary", Node::array(&SUMMARY_PART)),
-    key("arguments", Node::value(Tag::ItemText, 0)),
-    key("input", Node::value(Tag::ItemText, 0)),
-    key("code", Node::value(Tag::ItemText, 0)),
-    key("encrypted_content", Node::value(Tag::ItemSealed, 0)),
-    key("container_id", Node::value(Tag::ItemContainer, 128)),
+    key("arguments", Node::value(UsageTag::ItemText, 0)),
+    key("input", Node::value(UsageTag::ItemText, 0)),
+    key("code", Node::value(UsageTag::ItemText, 0)),
+    key("encrypted_content", Node::value(UsageTag::ItemSealed, 0)),
+    key("container_id", Node::value(UsageTag::ItemContainer, 128)),
 ];
-static ITEM: Node<Tag> = Node::object(&ITEM_KEYS).tagged(Tag::Item);
+static ITEM: Node<UsageTag> = Node::object(&ITEM_KEYS).tagged(UsageTag::Item);
 
-static SEARCH_KEYS: [Key<Tag>; 1] = [key("num_requests", count(Figure::Searches))];
-static DRAWN_INPUT_KEYS: [Key<Tag>; 1] = [key("image_tokens", count(Figure::DrawnInputImage))];
-static DRAWN_OUTPUT_KEYS: [Key<Tag>; 1] = [key("image_tokens", count(Figure::DrawnOutputImage))];
-static DRAWN_CACHED_KEYS: [Key<Tag>; 1] =
+static SEARCH_KEYS: [MemberKey<UsageTag>; 1] = [key("num_requests", count(Figure::Searches))];
+static DRAWN_INPUT_KEYS: [MemberKey<UsageTag>; 1] =
+    [key("image_tokens", count(Figure::DrawnInputImage))];
+static DRAWN_OUTPUT_KEYS: [MemberKey<UsageTag>; 1] =
+    [key("image_tokens", count(Figure::DrawnOutputImage))];
+static DRAWN_CACHED_KEYS: [MemberKey<UsageTag>; 1] =
     [key("cached_image_tokens", count(Figure::DrawnCachedImage))];
-static DRAWN_KEYS: [Key<Tag>; 6] = [
+static DRAWN_KEYS: [MemberKey<UsageTag>; 6] = [
     key("input_tokens", count(Figure::DrawnInput)),
     key("input_tokens_details", Node::object(&DRAWN_INPUT_KEYS)),
     key("output_tokens", count(Figure::DrawnOutput)),
@@ -72,20 +75,20 @@ static DRAWN_KEYS: [Key<Tag>; 6] = [
     key("cached_tokens", count(Figure::DrawnCached)),
     key("cached_tokens_details", Node::object(&DRAWN_CACHED_KEYS)),
 ];
-static TOOL_KEYS: [Key<Tag>; 2] =
+static TOOL_KEYS: [MemberKey<UsageTag>; 2] =
     [key("web_search", Node::object(&SEARCH_KEYS)), key("image_gen", Node::object(&DRAWN_KEYS))];
 /// One of the request's tools.
-static TOOL: Node<Tag> = Node::object(&[
-    key("type", Node::value(Tag::ToolType, 32)),
-    key("model", Node::value(Tag::ToolModel, 96)),
+static TOOL: Node<UsageTag> = Node::object(&[
+    key("type", Node::value(UsageTag::ToolType, 32)),
+    key("model", Node::value(UsageTag::ToolModel, 96)),
 ])
-.tagged(Tag::ToolEnd);
-const TOOL_USAGE: Node<Tag> = Node::object(&TOOL_KEYS).tagged(Tag::ToolUsage);
+.tagged(UsageTag::ToolEnd);
+const TOOL_USAGE: Node<UsageTag> = Node::object(&TOOL_KEYS).tagged(UsageTag::ToolUsage);
 
-static RESPONSE_KEYS: [Key<Tag>; 9] = [
-    key("id", Node::value(Tag::Id, 200)),
+static RESPONSE_KEYS: [MemberKey<UsageTag>; 9] = [
+    key("id", Node::value(UsageTag::Id, 200)),
     key("model", MODEL),
-    key("status", Node::value(Tag::Status, 64)),
+    key("status", Node::value(UsageTag::Status, 64)),
     key("usage", USAGE),
     key("tool_usage", TOOL_USAGE),
     key("tools", Node::array(&TOOL)),
@@ -95,32 +98,32 @@ static RESPONSE_KEYS: [Key<Tag>; 9] = [
 ];
 
 /// An event. Its `response` repeats the output of earlier events.
-pub(super) static EVENT: Node<Tag> = Node::object(&[
-    key("type", Node::value(Tag::Name, 96)),
-    key("delta", Node::value(Tag::Delta, 0)),
-    key("item", Node::object(&ITEM_KEYS).tagged(Tag::Item)),
+pub(super) static EVENT: Node<UsageTag> = Node::object(&[
+    key("type", Node::value(UsageTag::Name, 96)),
+    key("delta", Node::value(UsageTag::Delta, 0)),
+    key("item", Node::object(&ITEM_KEYS).tagged(UsageTag::Item)),
     key("response", Node::object(&RESPONSE_KEYS)),
-    key("code", Node::value(Tag::LooseCode, 100)),
-    key("message", Node::value(Tag::LooseMessage, 2000)),
+    key("code", Node::value(UsageTag::LooseCode, 100)),
+    key("message", Node::value(UsageTag::LooseMessage, 2000)),
     key("error", ERROR),
 ])
-.tagged(Tag::Event);
+.tagged(UsageTag::Event);
 
 /// A whole response.
-pub(super) static BODY: Node<Tag> = Node::object(&[
+pub(super) static BODY: Node<UsageTag> = Node::object(&[
     key("model", MODEL),
-    key("status", Node::value(Tag::Status, 64)),
-    key("output", Node::array(&ITEM).tagged(Tag::Shape)),
+    key("status", Node::value(UsageTag::Status, 64)),
+    key("output", Node::array(&ITEM).tagged(UsageTag::Shape)),
     key("usage", USAGE),
     key("tool_usage", TOOL_USAGE),
     key("tools", Node::array(&TOOL)),
     key("service_tier", TIER),
     key("error", ERROR),
 ])
-.tagged(Tag::Event);
+.tagged(UsageTag::Event);
 
 /// Evaluates the event or body, which is now complete.
-pub(super) fn event_end(tally: &mut Tally) {
+pub(super) fn event_end(tally: &mut UsageTally) {
     let has_items = tally.event.items.any;
     output(tally);
     match tally.event.name.as_str() {
@@ -151,14 +154,14 @@ pub(super) fn event_end(tally: &mut Tally) {
 }
 
 /// Whether the request was to fill the cache (`prompt_cache_options.prewarm`), without any output.
-fn is_prewarm(tally: &Tally) -> bool {
+fn is_prewarm(tally: &UsageTally) -> bool {
     let figure = |figure| tally.figures.of(figure);
     let cached = figure(Figure::CacheRead).max(figure(Figure::CacheWrite)) > 0;
     cached && tally.event.figures && tally.figures.get(Figure::Output) == Some(0)
 }
 
 /// Counts what the event adds to the output.
-pub(super) fn output(tally: &mut Tally) {
+pub(super) fn output(tally: &mut UsageTally) {
     let items = std::mem::take(&mut tally.event.items);
     let (text, thinking) = match tally.event.name.as_str() {
         // Encoded sound: no measure of tokens.
@@ -202,14 +205,14 @@ pub(super) fn output(tally: &mut Tally) {
 }
 
 /// Notes the searches in files, and the images, of the reply so far.
-fn counted(tally: &mut Tally, files: u64, images: u64) {
+fn counted(tally: &mut UsageTally, files: u64, images: u64) {
     if files > 0 || images > 0 || tally.tools.is_some() {
         let tools = tally.tools.get_or_insert_default();
         (tools.files, tools.images) = (files, images);
     }
 }
 
-pub(super) fn usage(tally: &Tally) -> Usage {
+pub(super) fn usage(tally: &UsageTally) -> Usage {
     let figure = |figure| tally.figures.of(figure);
     let all = figure(Figure::Input);
     let cache_read = figure(Figure::CacheRead).min(all);

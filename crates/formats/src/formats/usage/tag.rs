@@ -5,7 +5,7 @@ use super::passes::PassFigure;
 
 /// A place of interest in a reply or event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tag {
+pub(super) enum UsageTag {
     /// The whole event or reply.
     Event,
     /// The event's or reply's type.
@@ -99,7 +99,7 @@ pub(super) enum Tag {
     LooseMessage,
 }
 
-impl Tag {
+impl UsageTag {
     /// A text that counts by its length.
     pub(super) const fn is_text(self) -> bool {
         matches!(self, Self::Text | Self::Delta | Self::Thinking)

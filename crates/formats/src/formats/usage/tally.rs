@@ -1,18 +1,18 @@
 //! The findings of a reply so far: token figures, and whether content, an end or an error was read.
 //! Common to all formats.
 //!
-//! Each format's own file names the places in its replies by [`Tag`]s, evaluates events, and
+//! Each format's own file names the places in its replies by [`UsageTag`]s, evaluates events, and
 //! converts the raw figures into disjoint [`Usage`](crate::domain::usage::Usage). Figures take
 //! effect when their usage object ends (`usage::figures`); generated output is measured in case the
 //! final figures never come (`usage::output`).
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use super::figures::Figures;
+use super::figures::UsageFigures;
 pub(super) use super::figures::{Figure, Modality};
 use super::model::ModelName;
 use super::output::{ItemSoFar, Items, Output};
-use super::tag::Tag;
+use super::tag::UsageTag;
 use super::tools::Tools;
 use crate::domain::part::PartKind;
 use crate::domain::usage::ServiceTier;
@@ -27,14 +27,14 @@ const MAX_FIGURE: u64 = 1_000_000_000;
 const MAX_QUERIES: usize = 200;
 
 /// An `error` member with the members of all formats.
-pub(super) const ERROR: Node<Tag> = Node {
-    tag: Some(Tag::Error),
+pub(super) const ERROR: Node<UsageTag> = Node {
+    tag: Some(UsageTag::Error),
     take: 1000,
     keys: &[
-        key("type", Node::value(Tag::ErrorKind, 100)),
-        key("status", Node::value(Tag::ErrorKind, 100)),
-        key("code", Node::value(Tag::ErrorCode, 100)),
-        key("message", Node::value(Tag::ErrorMessage, 2000)),
+        key("type", Node::value(UsageTag::ErrorKind, 100)),
+        key("status", Node::value(UsageTag::ErrorKind, 100)),
+        key("code", Node::value(UsageTag::ErrorCode, 100)),
+        key("message", Node::value(UsageTag::ErrorMessage, 2000)),
     ],
     items: None,
     rest: None,
@@ -42,22 +42,22 @@ pub(super) const ERROR: Node<Tag> = Node {
 };
 
 /// A token figure.
-pub(super) const fn count(figure: Figure) -> Node<Tag> {
-    Node::value(Tag::Count(figure), 24)
+pub(super) const fn count(figure: Figure) -> Node<UsageTag> {
+    Node::value(UsageTag::Count(figure), 24)
 }
 
 /// The message of an answer that ended in an error without one.
 pub const ENDED_IN_ERROR: &str = "the answer has the finish reason `error`";
 /// An answer's finish reason.
-pub(super) const FINISH: Node<Tag> = Node::value(Tag::Finish, 64);
+pub(super) const FINISH: Node<UsageTag> = Node::value(UsageTag::Finish, 64);
 /// The model that the reply says made it.
-pub(super) const MODEL: Node<Tag> = Node::value(Tag::Model, ModelName::MOST);
+pub(super) const MODEL: Node<UsageTag> = Node::value(UsageTag::Model, ModelName::MOST);
 /// The provider's service tier for the request.
-pub(super) const TIER: Node<Tag> = Node::value(Tag::Tier, 32);
+pub(super) const TIER: Node<UsageTag> = Node::value(UsageTag::Tier, 32);
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Tally {
-    pub(super) figures: Figures,
+pub(super) struct UsageTally {
+    pub(super) figures: UsageFigures,
     pub(super) output: Output,
     pub(super) tier: ServiceTier,
     /// native: in its fast mode, whatever the tier.
@@ -133,93 +133,95 @@ struct EventAnswer {
     finish: bool,
 }
 
-impl Tally {
-    pub(super) fn found(&mut self, found: &Found<'_, Tag>) {
+impl UsageTally {
+    pub(super) fn found(&mut self, found: &Found<'_, UsageTag>) {
         match found.tag {
-            Tag::Count(figure) => self.figures.tell(figure, figure_of(found)),
-            Tag::Usage => {
+            UsageTag::Count(figure) => self.figures.tell(figure, figure_of(found)),
+            UsageTag::Usage => {
                 self.event.figures |= found.kind == Kind::Object && self.figures.take_over()
             }
-            Tag::ToolUsage => {
+            UsageTag::ToolUsage => {
                 self.figures.take_over();
             }
-            Tag::Tier => self.tier = tier(found).unwrap_or(self.tier),
-            Tag::Speed if found.kind == Kind::String => self.is_fast = found.text == b"fast",
-            Tag::Place if found.kind == Kind::String => self.is_us = found.text == b"us",
-            Tag::Speed | Tag::Place => {}
-            Tag::PassEnd => self.figures.passes_mut().ends(),
-            Tag::Model if found.kind == Kind::String => self.model = ModelName::of(found),
-            Tag::Credit => self.redeemed = found.text == b"redeemed",
-            Tag::Modality => self.figures.modality(found.text),
-            Tag::ModalityCount => self.figures.modality_count(figure_of(found)),
-            Tag::ModalityItem => self.figures.modality_item(),
-            Tag::Modalities(of) => self.figures.modalities(of),
-            Tag::Shape => {
+            UsageTag::Tier => self.tier = tier(found).unwrap_or(self.tier),
+            UsageTag::Speed if found.kind == Kind::String => self.is_fast = found.text == b"fast",
+            UsageTag::Place if found.kind == Kind::String => self.is_us = found.text == b"us",
+            UsageTag::Speed | UsageTag::Place => {}
+            UsageTag::PassEnd => self.figures.passes_mut().ends(),
+            UsageTag::Model if found.kind == Kind::String => self.model = ModelName::of(found),
+            UsageTag::Credit => self.redeemed = found.text == b"redeemed",
+            UsageTag::Modality => self.figures.modality(found.text),
+            UsageTag::ModalityCount => self.figures.modality_count(figure_of(found)),
+            UsageTag::ModalityItem => self.figures.modality_item(),
+            UsageTag::Modalities(of) => self.figures.modalities(of),
+            UsageTag::Shape => {
                 self.shape |= matches!(found.kind, Kind::Array | Kind::Object);
                 self.items = self.items.max(found.len);
             }
-            Tag::Name => text(found, &mut self.event.name),
-            Tag::Status => text(found, &mut self.event.status),
-            Tag::Id if self.id.is_empty() => text(found, &mut self.id),
-            Tag::Index => self.event.answer.index = found.as_u64(),
-            Tag::Finish => {
+            UsageTag::Name => text(found, &mut self.event.name),
+            UsageTag::Status => text(found, &mut self.event.status),
+            UsageTag::Id if self.id.is_empty() => text(found, &mut self.id),
+            UsageTag::Index => self.event.answer.index = found.as_u64(),
+            UsageTag::Finish => {
                 self.event.answer.finish |= is_reason(found);
                 self.event.ended_in_error |= found.text == b"error";
                 self.refused |= found.text == b"refusal";
             }
-            Tag::Blocked => self.event.blocked |= is_reason(found),
-            Tag::Choice => self.answer_ends(),
-            Tag::Query | Tag::ImageQuery => self.query(found),
-            Tag::Event => {}
+            UsageTag::Blocked => self.event.blocked |= is_reason(found),
+            UsageTag::Choice => self.answer_ends(),
+            UsageTag::Query | UsageTag::ImageQuery => self.query(found),
+            UsageTag::Event => {}
             _ => self.output_part(found),
         }
     }
 
-    fn query(&mut self, found: &Found<'_, Tag>) {
+    fn query(&mut self, found: &Found<'_, UsageTag>) {
         if found.kind != Kind::String || found.text.trim_ascii().is_empty() {
             return;
         }
         // The same words may be searched for in pages and in images.
-        let query = hash(found.text) ^ u64::from(found.tag == Tag::ImageQuery);
+        let query = hash(found.text) ^ u64::from(found.tag == UsageTag::ImageQuery);
         if self.queries.len() >= MAX_QUERIES || self.queries.contains(&query) {
             return;
         }
         self.queries.push(query);
         match found.tag {
-            Tag::ImageQuery => self.tools.get_or_insert_default().image_searches += 1,
+            UsageTag::ImageQuery => self.tools.get_or_insert_default().image_searches += 1,
             _ => self.searches += 1,
         }
     }
 
-    fn output_part(&mut self, found: &Found<'_, Tag>) {
+    fn output_part(&mut self, found: &Found<'_, UsageTag>) {
         let string =
             if found.kind == Kind::String { found.span.len().saturating_sub(2) } else { 0 };
         let event = &mut self.event;
         match found.tag {
-            Tag::Text => self.generated(string, 0),
-            Tag::Thinking => self.generated(string, string),
-            Tag::Sealed => self.output.sealed += string,
-            Tag::Part if found.len > 0 => self.generated(found.span.len(), 0),
-            Tag::Media => event.generated |= found.kind == Kind::Object,
-            Tag::Block if matches!(found.text, b"thinking" | b"redacted_thinking") => {
+            UsageTag::Text => self.generated(string, 0),
+            UsageTag::Thinking => self.generated(string, string),
+            UsageTag::Sealed => self.output.sealed += string,
+            UsageTag::Part if found.len > 0 => self.generated(found.span.len(), 0),
+            UsageTag::Media => event.generated |= found.kind == Kind::Object,
+            UsageTag::Block if matches!(found.text, b"thinking" | b"redacted_thinking") => {
                 self.output.announced += 1
             }
-            Tag::Block if found.text.ends_with(b"code_execution_tool_result") => {
+            UsageTag::Block if found.text.ends_with(b"code_execution_tool_result") => {
                 self.tools.get_or_insert_default().executions += 1
             }
-            Tag::Delta => event.delta = string,
-            Tag::Thought => event.thought = found.as_bool() == Some(true),
-            Tag::PartEnd => {
+            UsageTag::Delta => event.delta = string,
+            UsageTag::Thought => event.thought = found.as_bool() == Some(true),
+            UsageTag::PartEnd => {
                 let len = std::mem::take(&mut event.delta);
                 let thought = std::mem::take(&mut event.thought);
                 self.generated(len, if thought { len } else { 0 });
             }
-            Tag::ItemType | Tag::ItemStatus | Tag::ItemAction => event.item.word(found),
-            Tag::ItemContainer => event.item.container = hash(found.text),
-            Tag::ItemText => event.item.text += string,
-            Tag::ItemSummary => event.item.summary += string,
-            Tag::ItemSealed => event.item.sealed += string,
-            Tag::Item => {
+            UsageTag::ItemType | UsageTag::ItemStatus | UsageTag::ItemAction => {
+                event.item.word(found)
+            }
+            UsageTag::ItemContainer => event.item.container = hash(found.text),
+            UsageTag::ItemText => event.item.text += string,
+            UsageTag::ItemSummary => event.item.summary += string,
+            UsageTag::ItemSealed => event.item.sealed += string,
+            UsageTag::Item => {
                 let item = std::mem::take(&mut event.item);
                 if let Some(container) = item.used() {
                     self.tools.get_or_insert_default().container(container);
@@ -230,10 +232,10 @@ impl Tally {
         }
     }
 
-    fn error_part(&mut self, found: &Found<'_, Tag>) {
+    fn error_part(&mut self, found: &Found<'_, UsageTag>) {
         let event = &mut self.event;
         match found.tag {
-            Tag::Error => {
+            UsageTag::Error => {
                 event.has_error |= match found.kind {
                     Kind::Object => found.len > 0,
                     Kind::String => found.span.len() > 2,
@@ -243,40 +245,44 @@ impl Tally {
                     text(found, &mut event.reported.message);
                 }
             }
-            Tag::ErrorKind if found.kind == Kind::String => event.reported.kind = word(found),
-            Tag::ErrorCode if event.reported.code.is_none() => event.reported.code = word(found),
-            Tag::ErrorMessage => text(found, &mut event.reported.message),
-            Tag::LooseCode => event.loose.code = word(found),
-            Tag::LooseMessage => text(found, &mut event.loose.message),
-            Tag::ToolType | Tag::ToolModel | Tag::ToolEnd | Tag::Fetches | Tag::Map => {
-                self.tool_part(found)
+            UsageTag::ErrorKind if found.kind == Kind::String => event.reported.kind = word(found),
+            UsageTag::ErrorCode if event.reported.code.is_none() => {
+                event.reported.code = word(found)
             }
+            UsageTag::ErrorMessage => text(found, &mut event.reported.message),
+            UsageTag::LooseCode => event.loose.code = word(found),
+            UsageTag::LooseMessage => text(found, &mut event.loose.message),
+            UsageTag::ToolType
+            | UsageTag::ToolModel
+            | UsageTag::ToolEnd
+            | UsageTag::Fetches
+            | UsageTag::Map => self.tool_part(found),
             _ => self.pass_part(found),
         }
     }
 
     /// What a reply says about the tools that the provider ran or may run.
-    fn tool_part(&mut self, found: &Found<'_, Tag>) {
+    fn tool_part(&mut self, found: &Found<'_, UsageTag>) {
         match found.tag {
-            Tag::ToolType if found.text == b"image_generation" => {
+            UsageTag::ToolType if found.text == b"image_generation" => {
                 self.tools.get_or_insert_default().is_image = true
             }
-            Tag::ToolModel => {
+            UsageTag::ToolModel => {
                 self.tools.get_or_insert_default().named = found.as_str().map(Into::into)
             }
-            Tag::ToolEnd => {
+            UsageTag::ToolEnd => {
                 if let Some(tools) = &mut self.tools {
                     tools.tool_ends();
                 }
             }
-            Tag::Fetches => {
+            UsageTag::Fetches => {
                 if let Some(fetches) = figure_of(found)
                     && (fetches > 0 || self.tools.is_some())
                 {
                     self.tools.get_or_insert_default().fetches = fetches;
                 }
             }
-            Tag::Map if found.kind == Kind::Object => {
+            UsageTag::Map if found.kind == Kind::Object => {
                 self.tools.get_or_insert_default().has_map = true
             }
             _ => {}
@@ -284,21 +290,21 @@ impl Tally {
     }
 
     /// native: a part of one of the passes over models.
-    fn pass_part(&mut self, found: &Found<'_, Tag>) {
+    fn pass_part(&mut self, found: &Found<'_, UsageTag>) {
         let word = (found.kind == Kind::String).then_some(found.text);
         let is = |name: &[u8]| word.map(|word| word == name);
         let passes = self.figures.passes_mut();
         match found.tag {
-            Tag::PassKind => {
+            UsageTag::PassKind => {
                 let is_named = |kind: &PartKind| word == Some(kind.as_str().as_bytes());
                 let mut kinds = PartKind::ALL.into_iter().filter(|kind| kind.is_pass());
                 passes.open().kind = kinds.find(is_named);
             }
-            Tag::PassModel => passes.open().model = found.as_str().map(Into::into),
-            Tag::PassCount(figure) => passes.open().put(figure, figure_of(found)),
-            Tag::PassTier => passes.open().tier = tier(found),
-            Tag::PassSpeed => passes.open().is_fast = is(b"fast"),
-            Tag::PassPlace => passes.open().is_us = is(b"us"),
+            UsageTag::PassModel => passes.open().model = found.as_str().map(Into::into),
+            UsageTag::PassCount(figure) => passes.open().put(figure, figure_of(found)),
+            UsageTag::PassTier => passes.open().tier = tier(found),
+            UsageTag::PassSpeed => passes.open().is_fast = is(b"fast"),
+            UsageTag::PassPlace => passes.open().is_us = is(b"us"),
             _ => {}
         }
     }
@@ -399,12 +405,12 @@ fn hash(text: &[u8]) -> u64 {
     hasher.finish()
 }
 
-fn figure_of(found: &Found<'_, Tag>) -> Option<u64> {
+fn figure_of(found: &Found<'_, UsageTag>) -> Option<u64> {
     found.as_u64().filter(|figure| *figure <= MAX_FIGURE)
 }
 
 /// A meaningful reason: services also send empty and unspecified ones while a reply continues.
-fn is_reason(found: &Found<'_, Tag>) -> bool {
+fn is_reason(found: &Found<'_, UsageTag>) -> bool {
     found.kind == Kind::String && names_an_end(&String::from_utf8_lossy(found.text))
 }
 
@@ -418,7 +424,7 @@ pub fn names_an_end(reason: &str) -> bool {
 }
 
 /// The tier by each vendor's name for it; `None` for any other name.
-fn tier(found: &Found<'_, Tag>) -> Option<ServiceTier> {
+fn tier(found: &Found<'_, UsageTag>) -> Option<ServiceTier> {
     let name = found.as_str()?.to_ascii_lowercase();
     Some(match name.strip_prefix("on_demand_").unwrap_or(&name) {
         "flex" => ServiceTier::Flex,
@@ -430,7 +436,7 @@ fn tier(found: &Found<'_, Tag>) -> Option<ServiceTier> {
     })
 }
 
-fn text(found: &Found<'_, Tag>, into: &mut String) {
+fn text(found: &Found<'_, UsageTag>, into: &mut String) {
     into.clear();
     match found.as_str() {
         Some(text) => into.push_str(&text),
@@ -440,7 +446,7 @@ fn text(found: &Found<'_, Tag>, into: &mut String) {
     }
 }
 
-fn word(found: &Found<'_, Tag>) -> Option<String> {
+fn word(found: &Found<'_, UsageTag>) -> Option<String> {
     match found.kind {
         Kind::String => found.as_str().filter(|t| !t.is_empty()).map(std::borrow::Cow::into_owned),
         Kind::Number => std::str::from_utf8(found.text).ok().map(str::to_owned),

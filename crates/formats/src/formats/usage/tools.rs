@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::tally::{Figure, Tally};
+use super::tally::{Figure, UsageTally};
 use crate::domain::part::{Part, PartKind};
 use crate::domain::usage::Usage;
 
@@ -48,7 +48,7 @@ impl Tools {
 }
 
 /// Adds the parts of the tools that the reply used.
-pub(super) fn add(tally: &Tally, parts: &mut Vec<Part>) {
+pub(super) fn add(tally: &UsageTally, parts: &mut Vec<Part>) {
     let nothing = Tools::default();
     let tools = tally.tools.as_deref().unwrap_or(&nothing);
     let image = images(tally);
@@ -74,7 +74,7 @@ pub(super) fn add(tally: &Tally, parts: &mut Vec<Part>) {
 }
 
 /// responses: the tokens of the model that made images.
-fn images(tally: &Tally) -> Usage {
+fn images(tally: &UsageTally) -> Usage {
     let figure = |figure| tally.figures.of(figure);
     let all = figure(Figure::DrawnInput);
     let cache_read = figure(Figure::DrawnCached).min(all);

@@ -22,7 +22,7 @@ mod suspects;
 #[cfg(test)]
 mod tests;
 
-pub use shown::BreakerSnapshot;
+pub use shown::BreakerFigures;
 pub use standing::Standing;
 pub use suspects::{Suspect, Suspects, USERS_NEEDED};
 
@@ -36,7 +36,7 @@ pub const PROBE_LEASE_MS: i64 = 120_000;
 /// One provider's circuit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Breaker {
-    state: State,
+    state: CircuitState,
     /// Counts the changes of state; tickets carry its value.
     generation: u32,
     /// In a row, since the last success.
@@ -54,7 +54,7 @@ pub struct Breaker {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum State {
+enum CircuitState {
     #[default]
     Closed,
     Open {
@@ -120,14 +120,16 @@ impl Breaker {
     #[must_use]
     pub fn look(&self, now: Timestamp) -> Outlook {
         match self.state {
-            State::Closed => Outlook::Pass,
-            State::Open { until } if now < until => Outlook::Refuse { until },
-            State::Open { .. } => Outlook::Probe,
-            State::HalfOpen { probe: Some(began), .. } if now < began.plus_ms(PROBE_LEASE_MS) => {
+            CircuitState::Closed => Outlook::Pass,
+            CircuitState::Open { until } if now < until => Outlook::Refuse { until },
+            CircuitState::Open { .. } => Outlook::Probe,
+            CircuitState::HalfOpen { probe: Some(began), .. }
+                if now < began.plus_ms(PROBE_LEASE_MS) =>
+            {
                 // The probe may end at any moment: check again in a second.
                 Outlook::Refuse { until: now.plus_ms(1_000) }
             }
-            State::HalfOpen { .. } => Outlook::Probe,
+            CircuitState::HalfOpen { .. } => Outlook::Probe,
         }
     }
 
@@ -142,14 +144,14 @@ impl Breaker {
             Outlook::Refuse { until } => Err(until),
             Outlook::Probe => {
                 let (since, successes) = match self.state {
-                    State::HalfOpen { since, successes, .. } => (since, successes),
-                    State::Open { until } => {
+                    CircuitState::HalfOpen { since, successes, .. } => (since, successes),
+                    CircuitState::Open { until } => {
                         self.generation = self.generation.wrapping_add(1);
                         (until, 0)
                     }
-                    State::Closed => (now, 0),
+                    CircuitState::Closed => (now, 0),
                 };
-                self.state = State::HalfOpen { since, successes, probe: Some(now) };
+                self.state = CircuitState::HalfOpen { since, successes, probe: Some(now) };
                 Ok(self.ticket(true))
             }
         }
@@ -170,17 +172,17 @@ impl Breaker {
         self.failures = 0;
         self.successes = self.successes.saturating_add(1);
         match self.state {
-            State::HalfOpen { since, successes, .. } => {
+            CircuitState::HalfOpen { since, successes, .. } => {
                 self.failed_probes = 0;
                 let successes = successes + 1;
                 if successes >= settings.half_open_success_threshold {
-                    self.enter(State::Closed);
+                    self.enter(CircuitState::Closed);
                     return Change::Closed;
                 }
-                self.state = State::HalfOpen { since, successes, probe: None };
+                self.state = CircuitState::HalfOpen { since, successes, probe: None };
                 Change::None
             }
-            State::Closed | State::Open { .. } => Change::None,
+            CircuitState::Closed | CircuitState::Open { .. } => Change::None,
         }
     }
 
@@ -193,20 +195,20 @@ impl Breaker {
         self.failures = self.failures.saturating_add(1);
         self.successes = 0;
         let trips = match self.state {
-            State::Closed => {
+            CircuitState::Closed => {
                 settings.failure_threshold > 0 && self.failures >= settings.failure_threshold
             }
-            State::HalfOpen { .. } => {
+            CircuitState::HalfOpen { .. } => {
                 self.failed_probes = self.failed_probes.saturating_add(1);
                 true
             }
-            State::Open { .. } => false,
+            CircuitState::Open { .. } => false,
         };
         if !trips {
             return Change::None;
         }
         let until = now.plus_ms(i64::try_from(settings.open_duration_ms).unwrap_or(i64::MAX));
-        self.enter(State::Open { until });
+        self.enter(CircuitState::Open { until });
         Change::Opened { until }
     }
 
@@ -243,7 +245,7 @@ impl Breaker {
     pub fn gave_up(&mut self, ticket: Ticket) {
         if ticket.is_probe
             && ticket.generation == self.generation
-            && let State::HalfOpen { probe, .. } = &mut self.state
+            && let CircuitState::HalfOpen { probe, .. } = &mut self.state
         {
             *probe = None;
         }
@@ -251,8 +253,8 @@ impl Breaker {
 
     /// An administrator's reset: closed, with zero counts.
     pub fn reset(&mut self) -> Change {
-        let was_open = self.state != State::Closed;
-        self.enter(State::Closed);
+        let was_open = self.state != CircuitState::Closed;
+        self.enter(CircuitState::Closed);
         (self.failures, self.successes, self.failed_probes) = (0, 0, 0);
         (self.suspects, self.suspected) = (Suspects::default(), 0);
         if was_open { Change::Closed } else { Change::None }
@@ -261,7 +263,7 @@ impl Breaker {
     /// The provider has a new address or credential: its past no longer matters. Tickets issued
     /// before have no effect.
     pub fn renew(&mut self) -> Change {
-        let was_open = self.state != State::Closed;
+        let was_open = self.state != CircuitState::Closed;
         *self = Self { generation: self.generation.wrapping_add(1), ..Self::default() };
         if was_open { Change::Closed } else { Change::None }
     }
@@ -269,9 +271,9 @@ impl Breaker {
     /// Moves the times of the circuit by `ms` milliseconds, after the clock was set.
     pub fn shift(&mut self, ms: i64) {
         let times = match &mut self.state {
-            State::Closed => [None, None],
-            State::Open { until } => [Some(until), None],
-            State::HalfOpen { since, probe, .. } => [Some(since), probe.as_mut()],
+            CircuitState::Closed => [None, None],
+            CircuitState::Open { until } => [Some(until), None],
+            CircuitState::HalfOpen { since, probe, .. } => [Some(since), probe.as_mut()],
         };
         let seen = [self.last_failure.as_mut(), self.last_success.as_mut()];
         for time in times.into_iter().chain(seen).flatten() {
@@ -280,7 +282,7 @@ impl Breaker {
         self.suspects.shift(ms);
     }
 
-    fn enter(&mut self, state: State) {
+    fn enter(&mut self, state: CircuitState) {
         self.state = state;
         self.generation = self.generation.wrapping_add(1);
     }

@@ -1,11 +1,11 @@
 //! A circuit as a health record shows it.
 
-use super::{Breaker, State};
+use super::{Breaker, CircuitState};
 use crate::domain::clock::Timestamp;
 
 /// The figures of a health record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BreakerSnapshot {
+pub struct BreakerFigures {
     /// `OPEN` on the wire (a half-open circuit too), else `CLOSED`.
     pub open: bool,
     /// The open duration is over: probes decide.
@@ -29,13 +29,13 @@ pub struct BreakerSnapshot {
 impl Breaker {
     /// The figures to show at a given time.
     #[must_use]
-    pub fn snapshot(&self, now: Timestamp) -> BreakerSnapshot {
+    pub fn figures(&self, now: Timestamp) -> BreakerFigures {
         let (open_until, half_open) = match self.state {
-            State::Closed => (None, false),
-            State::Open { until } => (Some(until), until <= now),
-            State::HalfOpen { since, .. } => (Some(since), true),
+            CircuitState::Closed => (None, false),
+            CircuitState::Open { until } => (Some(until), until <= now),
+            CircuitState::HalfOpen { since, .. } => (Some(since), true),
         };
-        BreakerSnapshot {
+        BreakerFigures {
             open: open_until.is_some(),
             half_open,
             failure_count: self.failures,

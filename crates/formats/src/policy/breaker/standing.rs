@@ -1,12 +1,12 @@
 //! A circuit's state as it is sent to other nodes, and stored for the next process.
 
-use super::{Breaker, Change, State, Suspects};
+use super::{Breaker, Change, CircuitState, Suspects};
 use crate::domain::clock::Timestamp;
 
 /// The state of a circuit that nodes exchange, without the counts that are local to a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
-    state: State,
+    state: CircuitState,
     /// In a row, at the time of the change.
     pub failures: u32,
     /// In a row, over all nodes: they take turns to probe.
@@ -39,7 +39,7 @@ impl Standing {
     /// Whether the circuit is closed, whatever its counts.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.state == State::Closed
+        self.state == CircuitState::Closed
     }
 
     /// `closed`, `open UNTIL` or `half SINCE SUCCESSES PROBE` (times in ms, `-` for none), after
@@ -49,9 +49,9 @@ impl Standing {
     pub fn to_text(self) -> String {
         let failures = self.failures;
         let text = match self.state {
-            State::Closed => format!("{failures} closed"),
-            State::Open { until } => format!("{failures} open {}", until.0),
-            State::HalfOpen { since, successes, probe } => {
+            CircuitState::Closed => format!("{failures} closed"),
+            CircuitState::Open { until } => format!("{failures} open {}", until.0),
+            CircuitState::HalfOpen { since, successes, probe } => {
                 let probe = probe.map_or_else(|| "-".to_owned(), |began| began.0.to_string());
                 format!("{failures} half {} {successes} {probe}", since.0)
             }
@@ -73,9 +73,9 @@ impl Standing {
         let mut words = text.split(' ');
         let failures = words.next()?.parse().ok()?;
         let state = match words.next()? {
-            "closed" => State::Closed,
-            "open" => State::Open { until: Timestamp(words.next()?.parse().ok()?) },
-            "half" => State::HalfOpen {
+            "closed" => CircuitState::Closed,
+            "open" => CircuitState::Open { until: Timestamp(words.next()?.parse().ok()?) },
+            "half" => CircuitState::HalfOpen {
                 since: Timestamp(words.next()?.parse().ok()?),
                 successes: words.next()?.parse().ok()?,
                 probe: match words.next()? {
@@ -120,10 +120,10 @@ impl Breaker {
         if reported.state == self.state {
             return Change::None;
         }
-        let was_closed = self.state == State::Closed;
+        let was_closed = self.state == CircuitState::Closed;
         let same_kind = matches!(
             (self.state, reported.state),
-            (State::HalfOpen { .. }, State::HalfOpen { .. })
+            (CircuitState::HalfOpen { .. }, CircuitState::HalfOpen { .. })
         );
         if same_kind {
             self.state = reported.state
@@ -132,9 +132,9 @@ impl Breaker {
         }
         (self.failures, self.failed_probes) = (reported.failures, reported.failed_probes);
         match reported.state {
-            State::Closed => Change::Closed,
-            State::Open { until } if was_closed => Change::Opened { until },
-            State::Open { .. } | State::HalfOpen { .. } => Change::None,
+            CircuitState::Closed => Change::Closed,
+            CircuitState::Open { until } if was_closed => Change::Opened { until },
+            CircuitState::Open { .. } | CircuitState::HalfOpen { .. } => Change::None,
         }
     }
 }

@@ -81,7 +81,7 @@ fn ends_of_requests_from_an_earlier_state_change_nothing() {
     let probe = breaker.admit(at(1_000)).unwrap();
     assert_eq!(breaker.failed(late, at(1_100), &SETTINGS), Change::None, "does not fail the probe");
     assert_eq!(breaker.succeeded(probe, at(1_200), &SETTINGS), Change::None);
-    assert!(breaker.snapshot(at(1_200)).half_open);
+    assert!(breaker.figures(at(1_200)).half_open);
 }
 
 #[test]
@@ -102,18 +102,18 @@ fn a_threshold_of_zero_never_opens() {
         let ticket = breaker.admit(at(0)).unwrap();
         assert_eq!(breaker.failed(ticket, at(0), &never), Change::None);
     }
-    assert_eq!(breaker.snapshot(at(0)).failure_count, 1_000);
+    assert_eq!(breaker.figures(at(0)).failure_count, 1_000);
 }
 
 #[test]
 fn the_snapshot_tells_the_state_and_a_reset_clears_it() {
     let mut breaker = opened();
-    let shown = breaker.snapshot(at(400));
+    let shown = breaker.figures(at(400));
     assert_eq!((shown.open, shown.half_open, shown.failure_count), (true, false, 3));
     assert_eq!((shown.open_until, shown.recovers_in_ms), (Some(at(1_000)), Some(600)));
-    assert!(breaker.snapshot(at(1_000)).half_open, "its time has come, even before a request asks");
+    assert!(breaker.figures(at(1_000)).half_open, "its time has come, even before a request asks");
     assert_eq!(breaker.reset(), Change::Closed);
-    let shown = breaker.snapshot(at(500));
+    let shown = breaker.figures(at(500));
     assert_eq!((shown.open, shown.failure_count, shown.open_until), (false, 0, None));
     assert_eq!(shown.last_failure, Some(at(0)));
 }
@@ -152,17 +152,17 @@ fn failed_probes_count_over_nodes_until_one_succeeds() {
         let probe = breaker.admit(at(now)).unwrap();
         breaker.failed(probe, at(now), &SETTINGS);
     };
-    assert_eq!(here.snapshot(at(0)).failed_probes, 0, "what opened it was no probe");
+    assert_eq!(here.figures(at(0)).failed_probes, 0, "what opened it was not a probe");
     fail(&mut here, 1_000);
     there.adopt(tell(&here));
     fail(&mut there, 2_000);
     here.adopt(tell(&there));
     fail(&mut here, 3_000);
-    assert_eq!(here.snapshot(at(3_000)).failed_probes, 3);
+    assert_eq!(here.figures(at(3_000)).failed_probes, 3);
     let probe = here.admit(at(4_000)).unwrap();
     here.succeeded(probe, at(4_000), &SETTINGS);
     fail(&mut here, 4_001);
-    assert_eq!(here.snapshot(at(4_001)).failed_probes, 1);
+    assert_eq!(here.figures(at(4_001)).failed_probes, 1);
     here.reset();
     assert_eq!(here.standing().to_text(), "0 closed 0 4000 -", "no failures, no failed probes");
 }
@@ -173,7 +173,7 @@ fn a_renewed_circuit_knows_nothing_and_ends_of_earlier_requests_change_nothing()
     let probe = breaker.admit(at(1_000)).unwrap();
     assert_eq!(breaker.renew(), Change::Closed);
     assert_eq!(breaker.failed(probe, at(1_001), &SETTINGS), Change::None);
-    let shown = breaker.snapshot(at(1_001));
+    let shown = breaker.figures(at(1_001));
     assert_eq!((shown.open, shown.failure_count, shown.failed_probes), (false, 0, 0));
     assert_eq!(Breaker::default().renew(), Change::None);
 }
@@ -188,7 +188,7 @@ fn what_one_client_can_cause_counts_once_enough_users_had_it() {
     for now in 1..50 {
         assert_eq!(fail(&mut breaker, now % 2, now), Change::None);
     }
-    assert_eq!(breaker.snapshot(at(50)).failure_count, 0);
+    assert_eq!(breaker.figures(at(50)).failure_count, 0);
     let ticket = breaker.admit(at(50)).unwrap();
     breaker.succeeded(ticket, at(50), &SETTINGS);
     for user in [7, 8, 7] {
@@ -196,7 +196,7 @@ fn what_one_client_can_cause_counts_once_enough_users_had_it() {
     }
     // With those before it.
     assert_eq!(fail(&mut breaker, 9, 52), Change::Opened { until: at(1_052) });
-    assert_eq!(breaker.snapshot(at(52)).failure_count, 4);
+    assert_eq!(breaker.figures(at(52)).failure_count, 4);
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn nodes_know_each_others_suspects_until_a_success() {
     let fail = |breaker: &mut Breaker, user, now| {
         let ticket = breaker.admit(at(now)).unwrap();
         breaker.suspected(ticket, at(now), &SETTINGS, Suspect { user, needed: 3 });
-        breaker.snapshot(at(now)).failure_count
+        breaker.figures(at(now)).failure_count
     };
     assert_eq!((fail(&mut here, 1, 10), fail(&mut there, 2, 11)), (0, 0));
     there.hear_suspects(&tell(&here));

@@ -1,6 +1,6 @@
 //! The likeliest cause of a difference.
 
-use super::{Compared, Part};
+use super::{Compared, UsedBy};
 use crate::domain::clock::Timestamp;
 use crate::domain::invoice::{DAY_MS, Tokens};
 use crate::domain::money::NanoUsd;
@@ -85,7 +85,7 @@ fn of(row: &Compared, all: &[Compared], complete_until: Timestamp) -> Option<Cau
     let is_complete = row.day.plus_ms(DAY_MS) <= complete_until;
     let tokens = row.tokens();
     let lacks = tokens.total() < 0 || row.money().is_some_and(|money| money < NanoUsd::ZERO);
-    if row.part == Part::Fee {
+    if row.part == UsedBy::Fee {
         return (row.money() != Some(NanoUsd::ZERO)).then_some(Cause::UnknownFee);
     }
     if tokens == Tokens::default() {
@@ -93,7 +93,7 @@ fn of(row: &Compared, all: &[Compared], complete_until: Timestamp) -> Option<Cau
         let is_late = !is_complete && (lacks || row.vendor.cost.is_none());
         return Some(if is_late { Cause::ReportNotComplete } else { cause });
     }
-    if row.part == Part::NoKey {
+    if row.part == UsedBy::NoKey {
         return Some(Cause::OutsideGateway);
     }
     if lacks && !is_complete {
@@ -119,26 +119,27 @@ fn of_money(row: &Compared) -> Option<Cause> {
     match row.vendor.cost {
         None => (own != NanoUsd::ZERO).then_some(Cause::NotInReport),
         Some(cost) if is_equal(cost, own) => None,
-        Some(_) if row.part == Part::NoKey => Some(Cause::OutsideGateway),
+        Some(_) if row.part == UsedBy::NoKey => Some(Cause::OutsideGateway),
         Some(_) if row.unpriced > 0 => Some(Cause::NoPrice),
         Some(_) => Some(Cause::PriceChanged),
     }
 }
 
 /// A tool's charge is a line of its own on the invoice, and part of its request's cost in the
-/// ledger. Where the fees of a day are as much as the ledger has beyond the vendor's rates for equal
-/// tokens, the two explain each other.
+/// ledger. Where the fees of a day are as much as the ledger has beyond the vendor's rates for
+/// equal tokens, the two explain each other.
 fn match_fees(rows: &mut [Compared]) {
     let days: std::collections::BTreeSet<Timestamp> = rows.iter().map(|row| row.day).collect();
     for day in days {
         let belongs = |row: &Compared| {
-            let is_fee = row.part == Part::Fee && row.cause.is_some();
+            let is_fee = row.part == UsedBy::Fee && row.cause.is_some();
             let is_dearer = row.cause == Some(Cause::PriceChanged)
                 && row.money().is_some_and(|money| money < NanoUsd::ZERO);
             row.day == day && (is_fee || is_dearer)
         };
         let of_part = |is_fee: bool| -> NanoUsd {
-            let rows = rows.iter().filter(|row| belongs(row) && (row.part == Part::Fee) == is_fee);
+            let rows =
+                rows.iter().filter(|row| belongs(row) && (row.part == UsedBy::Fee) == is_fee);
             rows.filter_map(Compared::money).sum()
         };
         let (fees, beyond) = (of_part(true), -of_part(false));

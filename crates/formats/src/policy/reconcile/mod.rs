@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use cause::Cause;
 
-use self::names::Names;
+use self::names::VendorNames;
 use self::shares::Shares;
 use crate::domain::clock::Timestamp;
 use crate::domain::invoice::{CostLine, DAY_MS, LedgerLine, Tokens, UsageLine, VendorReport};
@@ -35,7 +35,7 @@ pub struct Side {
 
 /// Whose use a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum UsedBy {
     /// That of the provider's keys.
     Provider,
     /// Use of the vendor's own web pages, which has no API key.
@@ -52,7 +52,7 @@ pub struct Compared {
     /// The model, or the vendor's words for a charge.
     pub model: String,
     /// Whose use it is.
-    pub part: Part,
+    pub part: UsedBy,
     /// The models that clients asked for.
     pub requested: BTreeSet<String>,
     /// The vendor's ids of the API keys with this use.
@@ -96,12 +96,12 @@ pub struct DayTotal {
     pub cause: Option<Cause>,
 }
 
-type Rows = BTreeMap<(Timestamp, Part, String), Compared>;
+type Rows = BTreeMap<(Timestamp, UsedBy, String), Compared>;
 
 /// Compares the two sides.
 #[must_use]
 pub fn compare(report: &VendorReport, ledger: &[LedgerLine], scope: Scope<'_>) -> Vec<Compared> {
-    let names = Names::new(ledger, report.by_description);
+    let names = VendorNames::new(ledger, report.by_description);
     let mut rows = Rows::new();
     for line in ledger {
         add_ledger(&mut rows, names.of(&line.upstream_model), line);
@@ -141,19 +141,19 @@ pub fn day_totals(compared: &[Compared], complete_until: Timestamp) -> Vec<DayTo
 }
 
 /// Whose use it is; `None`: another key's.
-fn part_of(line: &UsageLine, report: &VendorReport, scope: Scope<'_>) -> Option<Part> {
+fn part_of(line: &UsageLine, report: &VendorReport, scope: Scope<'_>) -> Option<UsedBy> {
     match &line.api_key {
         Some(key) if scope.api_keys.is_empty() || scope.api_keys.contains(key) => {
-            Some(Part::Provider)
+            Some(UsedBy::Provider)
         }
         Some(_) => None,
-        None if report.by_description => Some(Part::Provider),
-        None if scope.api_keys.is_empty() => Some(Part::NoKey),
+        None if report.by_description => Some(UsedBy::Provider),
+        None if scope.api_keys.is_empty() => Some(UsedBy::NoKey),
         None => None,
     }
 }
 
-fn row(rows: &mut Rows, day: Timestamp, part: Part, model: String) -> &mut Compared {
+fn row(rows: &mut Rows, day: Timestamp, part: UsedBy, model: String) -> &mut Compared {
     rows.entry((day, part, model.clone())).or_insert_with(|| Compared {
         day,
         model,
@@ -170,7 +170,7 @@ fn row(rows: &mut Rows, day: Timestamp, part: Part, model: String) -> &mut Compa
 }
 
 fn add_ledger(rows: &mut Rows, name: String, line: &LedgerLine) {
-    let row = row(rows, line.day, Part::Provider, name);
+    let row = row(rows, line.day, UsedBy::Provider, name);
     row.requested.insert(line.model.clone());
     row.ledger.tokens += line.tokens;
     row.ledger.cost = Some(row.ledger.cost.unwrap_or_default() + line.cost);
@@ -181,7 +181,7 @@ fn add_ledger(rows: &mut Rows, name: String, line: &LedgerLine) {
 
 fn add_cost(
     rows: &mut Rows,
-    names: &Names,
+    names: &VendorNames,
     shares: &Shares,
     line: &CostLine,
     (report, scope): (&VendorReport, Scope<'_>),
@@ -196,11 +196,11 @@ fn add_cost(
         row.vendor.cost = Some(row.vendor.cost.unwrap_or_default() + amount);
     };
     let (Some(model), Some(kind)) = (&line.model, line.kind) else {
-        return add(row(rows, line.day, Part::Fee, line.what.clone()), line.amount);
+        return add(row(rows, line.day, UsedBy::Fee, line.what.clone()), line.amount);
     };
     let name = names.of(model);
     if line.api_key.is_some() {
-        return add(row(rows, line.day, Part::Provider, name), line.amount);
+        return add(row(rows, line.day, UsedBy::Provider, name), line.amount);
     }
     for (part, amount) in shares.split(&name, kind, line) {
         add(row(rows, line.day, part, name.clone()), amount);

@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 use crate::domain::invoice::LedgerLine;
 use crate::policy::price_name;
 
-pub(super) struct Names {
+pub(super) struct VendorNames {
     /// The ledger's models with their words, for descriptions.
     known: Option<Vec<(String, Vec<String>)>>,
 }
 
-impl Names {
+impl VendorNames {
     pub(super) fn new(ledger: &[LedgerLine], by_description: bool) -> Self {
         let models: BTreeSet<String> =
             ledger.iter().map(|line| without_date(&line.upstream_model)).collect();

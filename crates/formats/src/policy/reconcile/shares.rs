@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::Part;
+use super::UsedBy;
 use crate::domain::clock::Timestamp;
 use crate::domain::invoice::{CostLine, TokenKind, UsageLine};
 use crate::domain::money::NanoUsd;
@@ -24,10 +24,10 @@ const KINDS: [TokenKind; 5] = [
 ];
 
 impl Shares {
-    pub(super) fn note(&mut self, name: &str, part: Option<Part>, line: &UsageLine) {
+    pub(super) fn note(&mut self, name: &str, part: Option<UsedBy>, line: &UsageLine) {
         let at = match part {
-            Some(Part::Provider | Part::Fee) => 0,
-            Some(Part::NoKey) => 1,
+            Some(UsedBy::Provider | UsedBy::Fee) => 0,
+            Some(UsedBy::NoKey) => 1,
             None => 2,
         };
         for kind in KINDS {
@@ -47,18 +47,20 @@ impl Shares {
         name: &str,
         kind: TokenKind,
         line: &CostLine,
-    ) -> Vec<(Part, NanoUsd)> {
+    ) -> Vec<(UsedBy, NanoUsd)> {
         let found = [line.variant.clone(), String::new()].into_iter().find_map(|variant| {
             let shares = self.0.get(&(line.day, name.to_owned(), variant, kind))?;
             shares.iter().any(|share| *share > 0).then_some(*shares)
         });
-        let Some([own, no_key, other]) = found else { return vec![(Part::Provider, line.amount)] };
+        let Some([own, no_key, other]) = found else {
+            return vec![(UsedBy::Provider, line.amount)];
+        };
         let all = i128::from(own) + i128::from(no_key) + i128::from(other);
         let part = |share: i64| {
             let amount = i128::from(line.amount.0) * i128::from(share) / all;
             NanoUsd(i64::try_from(amount).unwrap_or(i64::MAX))
         };
-        let parts = [(Part::Provider, own), (Part::NoKey, no_key)];
+        let parts = [(UsedBy::Provider, own), (UsedBy::NoKey, no_key)];
         let used = parts.into_iter().filter(|(_, share)| *share > 0);
         used.map(|(kind, share)| (kind, part(share))).collect()
     }

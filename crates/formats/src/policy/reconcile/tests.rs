@@ -137,7 +137,7 @@ fn other_keys_are_left_out_with_their_share_of_the_money() {
     let money: Vec<_> = rows.iter().map(|row| (row.part, row.vendor.cost, row.cause)).collect();
     let outside = Some(Cause::OutsideGateway);
     let of = |part, tenths| (part, Some(NanoUsd(USD / 10 * tenths)), outside);
-    assert_eq!(money, [of(Part::Provider, 9), of(Part::NoKey, 1)]);
+    assert_eq!(money, [of(UsedBy::Provider, 9), of(UsedBy::NoKey, 1)]);
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_description_names_the_model_with_the_most_of_its_words() {
         "gpt-4o",
     ];
     let lines: Vec<_> = models.iter().map(|model| ledger(0, model, tokens(1, 1), 1)).collect();
-    let names = Names::new(&lines, true);
+    let names = VendorNames::new(&lines, true);
     for (text, expected) in [
         ("USE1-Claude4.5Sonnet-input-tokens", Some(models[0])),
         ("Claude Sonnet 4 (Amazon Bedrock Edition) · Input", Some(models[1])),
@@ -163,6 +163,6 @@ fn a_description_names_the_model_with_the_most_of_its_words() {
     ] {
         assert_eq!(names.of(text), expected.unwrap_or(text), "{text}");
     }
-    let only_4 = Names::new(&lines[1..2], true);
+    let only_4 = VendorNames::new(&lines[1..2], true);
     assert_eq!(only_4.of("Claude Sonnet 4.5 output"), "Claude Sonnet 4.5 output");
 }

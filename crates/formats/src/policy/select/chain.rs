@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::filters::Stage;
 use super::input::SelectInput;
-use super::order::Candidate;
+use super::order::OrderedProvider;
 use super::reasons::{
     DISABLED, DRAW, FAILED_LAST, LIMIT, NEXT_DRAW, NEXT_FORMAT, NEXT_PRIORITY, NO_CREDENTIAL,
     NO_FEATURE, NO_FORMAT, NO_MODEL, NO_NAMED_MODEL, NO_PRICE, ONLY, OTHER_GROUP, PRIORITY,
@@ -77,7 +77,7 @@ impl Chain {
     pub(super) fn candidates(
         &mut self,
         providers: &[Arc<Provider>],
-        ordered: &[Candidate],
+        ordered: &[OrderedProvider],
         for_session: bool,
     ) {
         let Some((first, rest)) = ordered.split_first() else { return };

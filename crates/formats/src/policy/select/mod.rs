@@ -6,7 +6,8 @@
 //!    403)
 //! 3. circuit, cooldown, spending limits and session cap admit it (none: 503)
 //! 4. the session's own provider comes first, unless it failed the session's last request; then the
-//!    lowest priority number; then the client's own format; then a weighted draw without replacement
+//!    lowest priority number; then the client's own format; then a weighted draw without
+//!    replacement
 //!
 //! Every provider leaves a decision that an operator can read. This runs for each request: reasons
 //! are shared texts, and a string is built only for a provider that is unavailable.
@@ -30,7 +31,7 @@ pub use reasons::REASONS;
 use crate::domain::provider::Provider;
 use chain::Chain;
 use filters::Stage;
-use order::Candidate;
+use order::OrderedProvider;
 
 /// Whether a provider can serve a request at all, ignoring its circuit and limits.
 #[must_use]
@@ -56,7 +57,7 @@ pub fn plan(
         let stage = filters::pass(ask, provider, view);
         furthest = furthest.max(Some(stage.rank()));
         if let Stage::Ready = stage {
-            candidates.push(Candidate::new(index, provider, ask.format));
+            candidates.push(OrderedProvider::new(index, provider, ask.format));
         } else {
             soonest = [soonest, stage.until()].into_iter().flatten().min();
             if stage.is_waiting() && provider.kind.format() == ask.format {

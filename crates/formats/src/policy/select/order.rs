@@ -9,14 +9,14 @@ use crate::domain::provider::Provider;
 /// An available provider. The fields that order it are copied, so that sorting uses one area of
 /// memory.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Candidate {
+pub(super) struct OrderedProvider {
     pub(super) index: usize,
     pub(super) priority: i32,
     pub(super) converted: bool,
     weight: u64,
 }
 
-impl Candidate {
+impl OrderedProvider {
     pub(super) fn new(index: usize, provider: &Provider, client: WireFormat) -> Self {
         Self {
             index,
@@ -32,8 +32,8 @@ impl Candidate {
 }
 
 /// By priority, the client's own format first, and by a weighted draw among equals.
-pub(super) fn sort(candidates: &mut [Candidate], rng: &mut fastrand::Rng) {
-    candidates.sort_by_key(Candidate::tier);
+pub(super) fn sort(candidates: &mut [OrderedProvider], rng: &mut fastrand::Rng) {
+    candidates.sort_by_key(OrderedProvider::tier);
     for equals in candidates.chunk_by_mut(|a, b| a.tier() == b.tier()) {
         draw(equals, rng);
     }
@@ -41,7 +41,7 @@ pub(super) fn sort(candidates: &mut [Candidate], rng: &mut fastrand::Rng) {
 
 /// Weighted random order without replacement: each place goes to one of the rest, with a
 /// probability of its weight over theirs.
-fn draw(equals: &mut [Candidate], rng: &mut fastrand::Rng) {
+fn draw(equals: &mut [OrderedProvider], rng: &mut fastrand::Rng) {
     let mut left: u64 = equals.iter().map(|c| c.weight).sum();
     for place in 0..equals.len().saturating_sub(1) {
         let mut ticket = rng.u64(0..left);
@@ -59,7 +59,7 @@ fn draw(equals: &mut [Candidate], rng: &mut fastrand::Rng) {
 
 /// Moves a provider behind the others of its rank.
 pub(super) fn last_of_its_rank(
-    candidates: &mut [Candidate],
+    candidates: &mut [OrderedProvider],
     providers: &[Arc<Provider>],
     avoided: Option<ProviderId>,
 ) {
@@ -74,7 +74,7 @@ pub(super) fn last_of_its_rank(
 /// Moves the session's provider to the front; the others keep their order. Returns whether it is
 /// among them.
 pub(super) fn session_first(
-    candidates: &mut [Candidate],
+    candidates: &mut [OrderedProvider],
     providers: &[Arc<Provider>],
     preferred: Option<ProviderId>,
 ) -> bool {

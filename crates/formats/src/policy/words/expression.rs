@@ -41,25 +41,25 @@ pub(super) struct Required {
 /// The needs of a match of `pattern`; `None` if none can be derived.
 pub(super) fn required(pattern: &str) -> Option<Required> {
     let tree = ParserBuilder::new().case_insensitive(true).build().parse(pattern).ok()?;
-    let mut reader = Reader { others: Vec::new() };
+    let mut reader = ExpressionReader { others: Vec::new() };
     let (_, needs) = reader.needs(&tree)?;
     let runs = needs.iter().any(|need| matches!(need, Need::Run(_)));
     Some(Required { needs, others: if runs { reader.others } else { Vec::new() } })
 }
 
 /// A part of an expression.
-enum Piece {
+enum ExpressionPiece {
     Place(Set),
     /// Unknown characters between two places.
     Gap,
     Either(u32, Needs),
 }
 
-struct Reader {
+struct ExpressionReader {
     others: Vec<char>,
 }
 
-impl Reader {
+impl ExpressionReader {
     /// The best needs of a part, and their score.
     fn needs(&mut self, tree: &Hir) -> Option<(u32, Needs)> {
         let mut pieces = Vec::new();
@@ -71,8 +71,8 @@ impl Reader {
             }
         };
         let mut run = Vec::new();
-        for piece in pieces.into_iter().chain([Piece::Gap]) {
-            if let Piece::Place(set) = piece {
+        for piece in pieces.into_iter().chain([ExpressionPiece::Gap]) {
+            if let ExpressionPiece::Place(set) = piece {
                 run.push(set);
                 continue;
             }
@@ -80,16 +80,16 @@ impl Reader {
                 offer(rate, vec![need]);
             }
             run.clear();
-            if let Piece::Either(rate, needs) = piece {
+            if let ExpressionPiece::Either(rate, needs) = piece {
                 offer(rate, needs);
             }
         }
         best
     }
 
-    fn read(&mut self, tree: &Hir, out: &mut Vec<Piece>) {
+    fn read(&mut self, tree: &Hir, out: &mut Vec<ExpressionPiece>) {
         if out.len() > PLACES {
-            out.push(Piece::Gap);
+            out.push(ExpressionPiece::Gap);
             return;
         }
         match tree.kind() {
@@ -97,12 +97,12 @@ impl Reader {
             HirKind::Empty | HirKind::Look(_) => {}
             HirKind::Literal(literal) => match std::str::from_utf8(&literal.0) {
                 Ok(text) => text.chars().for_each(|c| character(c, out)),
-                Err(_) => out.push(Piece::Gap),
+                Err(_) => out.push(ExpressionPiece::Gap),
             },
             HirKind::Class(Class::Unicode(class)) => self.class(class, out),
             HirKind::Class(Class::Bytes(class)) => match class.to_unicode_class() {
                 Some(class) => self.class(&class, out),
-                None => out.push(Piece::Gap),
+                None => out.push(ExpressionPiece::Gap),
             },
             HirKind::Capture(group) => self.read(&group.sub, out),
             HirKind::Concat(parts) => parts.iter().for_each(|part| self.read(part, out)),
@@ -112,25 +112,24 @@ impl Reader {
                 (0..times).for_each(|_| self.read(&repeat.sub, out));
                 if !whole {
                     // The first repeats touch the part before, the last ones the part after.
-                    out.push(Piece::Gap);
+                    out.push(ExpressionPiece::Gap);
                     (0..times).for_each(|_| self.read(&repeat.sub, out));
                 }
             }
             HirKind::Alternation(ways) => {
                 let each: Option<Vec<_>> = ways.iter().map(|way| self.needs(way)).collect();
-                out.push(
-                    each.and_then(either)
-                        .map_or(Piece::Gap, |(rate, needs)| Piece::Either(rate, needs)),
-                );
+                out.push(each.and_then(either).map_or(ExpressionPiece::Gap, |(rate, needs)| {
+                    ExpressionPiece::Either(rate, needs)
+                }));
             }
         }
     }
 
-    fn class(&mut self, class: &ClassUnicode, out: &mut Vec<Piece>) {
+    fn class(&mut self, class: &ClassUnicode, out: &mut Vec<ExpressionPiece>) {
         let size: u32 =
             class.iter().map(|range| u32::from(range.end()) - u32::from(range.start()) + 1).sum();
         if size > LARGEST_CLASS {
-            out.push(Piece::Gap);
+            out.push(ExpressionPiece::Gap);
             return;
         }
         // All cases of one letter count as one.
@@ -151,14 +150,14 @@ impl Reader {
             match (chars.next(), chars.next()) {
                 (Some(c), None) if is_plain(c) && c.is_ascii() => set.add(c as u8),
                 (Some(c), None) if !c.is_ascii() && !has_no_case_here(c) => others.push(c),
-                _ => return out.push(Piece::Gap),
+                _ => return out.push(ExpressionPiece::Gap),
             }
         }
         if set.len() == 0 || set.len() > LARGEST_SET {
-            return out.push(Piece::Gap);
+            return out.push(ExpressionPiece::Gap);
         }
         self.others.append(&mut others);
-        out.push(Piece::Place(set));
+        out.push(ExpressionPiece::Place(set));
     }
 }
 
@@ -167,12 +166,16 @@ const fn has_no_case_here(c: char) -> bool {
     has_no_case(c) && !matches!(c, '\u{ff10}'..='\u{ff19}')
 }
 
-fn character(c: char, out: &mut Vec<Piece>) {
+fn character(c: char, out: &mut Vec<ExpressionPiece>) {
     for c in fold_char(c) {
         if is_plain(c) {
-            out.extend(c.encode_utf8(&mut [0; 4]).bytes().map(|byte| Piece::Place(Set::of(byte))));
+            out.extend(
+                c.encode_utf8(&mut [0; 4])
+                    .bytes()
+                    .map(|byte| ExpressionPiece::Place(Set::of(byte))),
+            );
         } else {
-            out.push(Piece::Gap);
+            out.push(ExpressionPiece::Gap);
         }
     }
 }

@@ -188,7 +188,7 @@ impl Words {
     }
 
     /// Records that none of the strings of this piece contains a word, whatever their role. Never
-    /// call it for a piece with a string that was skipped because it was no text: it may be one
+    /// call it for a piece with a string that was skipped because it was not text: it may be one
     /// elsewhere.
     pub fn clear(&self, piece: Fingerprint) {
         self.cleared.note(piece);

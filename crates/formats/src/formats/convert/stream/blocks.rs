@@ -6,9 +6,10 @@
 //! announces turns ([`Event::Turn`]) are blocks mixed; other events pass through.
 //!
 //! A call that was announced without its name begins with its first argument, or with its end:
-//! until then its name may grow ([`Event::Head`]), and text passes it. Calls keep their order. A chat-compatible stream has no
-//! event for a call's end, so a call without arguments delays the calls after it there: some
-//! services begin all calls before the first arguments, and its own may still come.
+//! until then its name may grow ([`Event::Head`]), and text passes it. Calls keep their order. A
+//! chat-compatible stream has no event for a call's end, so a call without arguments delays the
+//! calls after it there: some services begin all calls before the first arguments, and its own may
+//! still come.
 
 #[cfg(test)]
 mod tests;
@@ -33,7 +34,7 @@ pub(super) struct Blocks {
     /// The block that is being passed on.
     open: Option<Lane>,
     /// Those after it, in the order in which they began.
-    waiting: Vec<Waiting>,
+    waiting: Vec<WaitingBlock>,
     /// The size of all that wait.
     size: usize,
 }
@@ -42,7 +43,7 @@ pub(super) struct Blocks {
 #[derive(Debug)]
 struct Lane {
     number: u64,
-    kind: Kind,
+    kind: BlockKind,
     /// Of a call.
     arguments: Json,
     /// A call whose name was not known when it was announced: it may come in pieces.
@@ -54,7 +55,7 @@ struct Lane {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum BlockKind {
     Text,
     Refusal,
     Thinking,
@@ -64,7 +65,7 @@ enum Kind {
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct WaitingBlock {
     lane: Lane,
     block: Block<'static>,
     text: String,
@@ -73,10 +74,10 @@ struct Waiting {
 impl Lane {
     fn of(number: u64, block: &Block<'_>) -> Self {
         let kind = match block {
-            Block::Text => Kind::Text,
-            Block::Refusal => Kind::Refusal,
-            Block::Thinking => Kind::Thinking,
-            Block::Tool { .. } => Kind::Call,
+            Block::Text => BlockKind::Text,
+            Block::Refusal => BlockKind::Refusal,
+            Block::Thinking => BlockKind::Thinking,
+            Block::Tool { .. } => BlockKind::Call,
         };
         let grows = matches!(block, Block::Tool { name, .. } if name.name.is_empty());
         let (arguments, signatures) = (Json::default(), Vec::new());
@@ -85,21 +86,21 @@ impl Lane {
 
     /// One whose beginning was passed on before: its JSON does not tell its end.
     fn begun(number: u64) -> Self {
-        Self { kind: Kind::Unknown, ..Self::of(number, &Block::Text) }
+        Self { kind: BlockKind::Unknown, ..Self::of(number, &Block::Text) }
     }
 
     fn is_over(&self) -> bool {
-        self.is_done || self.kind == Kind::Call && self.arguments.is_over
+        self.is_done || self.kind == BlockKind::Call && self.arguments.is_over
     }
 
     fn take(&mut self, text: &str) {
-        if self.kind == Kind::Call {
+        if self.kind == BlockKind::Call {
             self.arguments.take(text);
         }
     }
 }
 
-impl Waiting {
+impl WaitingBlock {
     /// Whether it can be passed on: a call once it has a name, which may grow until the first
     /// argument; a text once it is more than the line break that some services send while they
     /// write a call.
@@ -198,10 +199,10 @@ impl Blocks {
     ) -> Result<(), StreamProblem> {
         let lane = Lane::of(number, &block);
         let is_same = |its: &&mut Lane| {
-            its.number == number && (its.kind == lane.kind || its.kind == Kind::Unknown)
+            its.number == number && (its.kind == lane.kind || its.kind == BlockKind::Unknown)
         };
         // A text that goes on after a piece of another block.
-        if lane.kind != Kind::Call
+        if lane.kind != BlockKind::Call
             && let Some(its) = self.lanes().filter(is_same).last()
         {
             its.is_done = false;
@@ -215,7 +216,7 @@ impl Blocks {
         if let Block::Tool { id, name } = &block {
             self.grow(id.len() + name.name.len())?;
         }
-        self.waiting.push(Waiting { lane, block: owned(block), text: String::new() });
+        self.waiting.push(WaitingBlock { lane, block: owned(block), text: String::new() });
         self.advance(next)
     }
 
@@ -278,9 +279,9 @@ impl Blocks {
 
     /// The first that can be passed on. A call passes no call before it.
     fn next_ready(&self) -> Option<usize> {
-        let is_call = |waiting: &&Waiting| waiting.lane.kind == Kind::Call;
+        let is_call = |waiting: &&WaitingBlock| waiting.lane.kind == BlockKind::Call;
         let first_call = self.waiting.iter().position(|waiting| is_call(&waiting));
-        let may_begin = |(at, waiting): &(usize, &Waiting)| {
+        let may_begin = |(at, waiting): &(usize, &WaitingBlock)| {
             (first_call == Some(*at) || !is_call(waiting)) && waiting.is_ready()
         };
         self.waiting.iter().enumerate().find(may_begin).map(|(at, _)| at)
@@ -291,7 +292,7 @@ impl Blocks {
         if waiting.is_nothing() {
             return Ok(());
         }
-        let Waiting { lane, block, text } = waiting;
+        let WaitingBlock { lane, block, text } = waiting;
         self.size = self.size.saturating_sub(text.len());
         self.close(next)?;
         self.open = Some(lane);

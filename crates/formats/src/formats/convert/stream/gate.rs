@@ -4,7 +4,7 @@ use super::super::seeded;
 use super::blocks::Blocks;
 use crate::domain::format::WireFormat;
 use crate::formats::conversation::reply::NAMELESS_CALL;
-use crate::formats::conversation::surrogates::Pieces;
+use crate::formats::conversation::surrogates::SurrogatePieces;
 use crate::formats::conversation::{Block, Event, ReplyContext, StreamProblem, Text};
 use crate::formats::names::CallIds;
 use crate::formats::usage::UsageReader;
@@ -23,7 +23,7 @@ pub(super) struct Gate {
     /// The ids of the reply's calls.
     ids: CallIds<'static>,
     /// The open block is a call: its arguments are a text that contains JSON.
-    arguments: Option<Pieces>,
+    arguments: Option<SurrogatePieces>,
     /// The open block is not shown.
     hidden: bool,
     /// A text block that is opened once it has text.
@@ -105,7 +105,7 @@ impl Gate {
                 return Err(StreamProblem::malformed(NAMELESS_CALL));
             }
             Event::Open(Block::Tool { id, name }) => {
-                self.arguments = Some(Pieces::default());
+                self.arguments = Some(SurrogatePieces::default());
                 if self.ids.len() >= MAX_CALLS {
                     return Err(StreamProblem::TooLarge { what: "the number of tool calls" });
                 }

@@ -11,14 +11,14 @@ pub(super) const KEEP_ALIVE: [&str; 4] = ["ping", "heartbeat", "keepalive", "kee
 
 /// Reads the events of one format's stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Reader {
+pub(super) enum StreamReader {
     Native(native::stream_read::Reader),
     Responses(responses::stream_read::Reader),
     Chat(chat::stream_read::Reader),
     AltCli(alt_cli::stream_read::Reader),
 }
 
-impl Reader {
+impl StreamReader {
     pub(super) fn new(format: WireFormat) -> Self {
         match format {
             WireFormat::Native => Self::Native(native::stream_read::Reader::default()),
@@ -56,7 +56,7 @@ impl Reader {
     /// Whether events of this kind are read: of this name, or else of this type.
     fn reads(&self, name: &str, data: &[u8]) -> bool {
         #[derive(serde::Deserialize)]
-        struct Kind<'a> {
+        struct NativeKind<'a> {
             #[serde(borrow, rename = "type")]
             kind: Str<'a>,
         }
@@ -69,7 +69,7 @@ impl Reader {
         match name {
             // The second is the standard's name for events without one.
             "" | "message" => {
-                json_read::read::<Kind<'_>>(data).map_or(true, |event| reads(&event.kind))
+                json_read::read::<NativeKind<'_>>(data).map_or(true, |event| reads(&event.kind))
             }
             name => reads(name),
         }

@@ -1,7 +1,7 @@
 //! The bounds of a document: how many elements its lists may have, and values that are too deep to
 //! be read.
 
-use super::{Cut, Expect, Problem, Scanned, Scanner, Stop, string};
+use super::{Cut, Expect, ScanProblem, Scanned, Scanner, Stop, string};
 
 impl<T: Copy> Scanner<T> {
     /// With a bound on the elements of all its lists together.
@@ -58,7 +58,7 @@ impl<T: Copy> Scanner<T> {
     pub(super) fn element(&mut self, at: usize) -> Scanned<()> {
         self.elements += 1;
         if self.elements > self.most_elements {
-            return self.fail(Problem::TooManyElements, at);
+            return self.fail(ScanProblem::TooManyElements, at);
         }
         Ok(())
     }

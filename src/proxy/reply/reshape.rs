@@ -23,8 +23,8 @@ const CONVERT_MAX: usize = 32 * 1024 * 1024;
 /// Largest token count, in bytes.
 const COUNT_MAX: usize = 64 * 1024;
 
-/// The state of a reply that is relayed piece by piece.
-pub(in crate::proxy) struct Reply {
+/// The state of a reply that is forwarded piece by piece.
+pub(in crate::proxy) struct ReshapedReply {
     decoder: Option<Box<StreamDecoder>>,
     bom: bom::Filter,
     /// `None` if a reply has no usage (token counting), or if a converter reads the usage.
@@ -51,13 +51,13 @@ pub(in crate::proxy) enum Shape {
     /// Each event is converted as it arrives.
     Events(Box<StreamConverter>),
     /// The reply is converted once it is complete.
-    Whole(Box<Whole>),
+    Whole(Box<WholeReply>),
     /// The answer to a request for a token count, passed on once it is known to contain one.
     Count(Vec<u8>),
 }
 
 /// A reply in one piece, collected to be converted.
-pub(in crate::proxy) struct Whole {
+pub(in crate::proxy) struct WholeReply {
     pub from: WireFormat,
     pub to: WireFormat,
     pub context: ReplyContext,
@@ -68,14 +68,14 @@ pub(in crate::proxy) struct Whole {
     pub most: usize,
 }
 
-impl Whole {
+impl WholeReply {
     /// Holds what is collected, with `more` bytes.
     fn hold(&mut self, more: usize) -> Result<(), BudgetExceeded> {
         self.reservation.hold_beside_body(self.collected.len() + more, self.most)
     }
 }
 
-impl Reply {
+impl ReshapedReply {
     #[must_use]
     pub(in crate::proxy) fn new(
         decoder: Option<Box<StreamDecoder>>,
@@ -103,7 +103,7 @@ impl Reply {
     }
 
     /// Decodes a piece from the provider, without a byte order mark. `None` if it is damaged: see
-    /// [`Reply::problem`].
+    /// [`ReshapedReply::problem`].
     pub(in crate::proxy) fn decode(&mut self, piece: Bytes) -> Option<Bytes> {
         let piece = match &mut self.decoder {
             None => piece,
@@ -120,7 +120,7 @@ impl Reply {
         self.bom.has_removed()
     }
 
-    /// Takes a decoded piece and returns the bytes for the client. Check [`Reply::problem`]
+    /// Takes a decoded piece and returns the bytes for the client. Check [`ReshapedReply::problem`]
     /// afterwards.
     pub(in crate::proxy) fn take(&mut self, plain: Bytes) -> Bytes {
         self.received += plain.len() as u64;
@@ -183,7 +183,7 @@ impl Reply {
     }
 
     /// Call it once, after the last piece: returns the remaining bytes for the client. Check
-    /// [`Reply::problem`] afterwards.
+    /// [`ReshapedReply::problem`] afterwards.
     pub(in crate::proxy) fn finish(&mut self) -> Bytes {
         if let Some(reader) = &mut self.reader {
             reader.finish();
@@ -220,7 +220,7 @@ impl Reply {
                 let input = whole.context.estimated_input;
                 let usage = self.reader.as_ref().map(|reader| reader.estimate(input));
                 let usage = usage.unwrap_or_default();
-                let Whole { from, to, context, collected, .. } = &**whole;
+                let WholeReply { from, to, context, collected, .. } = &**whole;
                 let convert = || convert::reply(*from, *to, collected, usage, context);
                 match beside_others(collected.len(), convert) {
                     Ok(converted) => converted.into(),
@@ -272,7 +272,7 @@ impl Reply {
         }
     }
 
-    /// Whether a body that is no stream has arrived to the end of its JSON.
+    /// Whether a body that is not a stream has arrived to the end of its JSON.
     #[must_use]
     pub(in crate::proxy) fn is_whole(&self) -> bool {
         self.reader.as_ref().is_none_or(UsageReader::is_whole)

@@ -1,6 +1,6 @@
 //! One request through the proxy, and its reply as events, each a line of JSON, as they arrive.
 //!
-//! Dropping the relay closes the connection: the proxy treats that as a client that closed.
+//! Dropping the run closes the connection: the proxy treats that as a client that closed.
 
 use std::pin::Pin;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use tokio::io::DuplexStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::Place;
+use super::PlaygroundPlace;
 use crate::admin::records::playground::{Header, PlaygroundEvent};
 
 /// After this long without an event a heartbeat line is sent, so that proxies do not close the
@@ -25,11 +25,11 @@ const BEAT: Duration = Duration::from_secs(10);
 type Asking = Pin<Box<dyn Future<Output = hyper::Result<Response<Incoming>>> + Send>>;
 
 /// The request in progress.
-pub struct Relay {
+pub struct PlaygroundRun {
     stage: Stage,
     began: Instant,
     text: TextPieces,
-    _place: Place,
+    _place: PlaygroundPlace,
     /// Drives the connection.
     _driver: JoinSet<()>,
 }
@@ -41,7 +41,7 @@ enum Stage {
     Ended,
 }
 
-impl Relay {
+impl PlaygroundRun {
     /// Prepares the request. It is sent when the second event is requested.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl Relay {
         connection: DuplexStream,
         request: Request<Full<Bytes>>,
         begin: PlaygroundEvent,
-        place: Place,
+        place: PlaygroundPlace,
     ) -> hyper::Result<Self> {
         let (mut sender, connection) = http1::handshake(TokioIo::new(connection)).await?;
         let mut driver = JoinSet::new();

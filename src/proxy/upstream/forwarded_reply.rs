@@ -10,20 +10,20 @@ use crate::domain::format::WireFormat;
 use crate::formats::usage::{Bill, UsageReader};
 use crate::policy::failure::{NetworkFailure, UnusableReply};
 use crate::proxy::context::InFlight;
-use crate::proxy::reply::client_head::Relayed;
-use crate::proxy::reply::relay::{Reply, Shape};
+use crate::proxy::reply::client_head::ReplyFacts;
+use crate::proxy::reply::reshape::{ReshapedReply, Shape};
 use crate::telemetry::IntGauge;
 
 /// Bytes held back at most while no meaningful part has arrived.
 const HOLD_MAX: usize = 256 * 1024;
 /// A reply on its way to the client.
-pub struct Relay {
+pub struct ForwardedReply {
     pub status: u16,
     /// The reply is a stream of events.
     pub streamed: bool,
     /// The provider's format is not the client's.
     pub converted: bool,
-    pub(super) reply: Reply,
+    pub(super) reply: ReshapedReply,
     /// Only the first bytes tell whether it is a stream.
     unsure: Option<Unsure>,
     /// It is none, and only a stream can be converted: nothing of it but an error is of use.
@@ -54,13 +54,13 @@ pub enum Hold {
     Release(Bytes),
 }
 
-impl Relay {
+impl ForwardedReply {
     /// `unsure`: a reply that is converted is taken for a stream, another one for JSON, until its
     /// first bytes come.
     pub(super) fn new(
         status: u16,
         (streamed, converted): (bool, bool),
-        reply: Reply,
+        reply: ReshapedReply,
         unsure: Option<Unsure>,
     ) -> Self {
         Self {
@@ -110,8 +110,8 @@ impl Relay {
 
     /// What of it decides about the client's head.
     #[must_use]
-    pub(in crate::proxy) const fn for_head(&self) -> Relayed {
-        Relayed {
+    pub(in crate::proxy) const fn for_head(&self) -> ReplyFacts {
+        ReplyFacts {
             streamed: self.streamed,
             converted: self.converted,
             changed: self.converted || self.reply.is_shortened(),
@@ -200,7 +200,7 @@ impl Relay {
     /// Whether the reply can continue.
     ///
     /// # Errors
-    /// The provider reported an error, or sent what is no reply.
+    /// The provider reported an error, or sent what is not a reply.
     pub(super) fn check(&self) -> pingora::Result<()> {
         let reply = &self.reply;
         if self.released {

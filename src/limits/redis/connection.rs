@@ -19,10 +19,10 @@ use redis::aio::{MultiplexedConnection, PubSub};
 use tokio::time::Instant;
 
 use super::Shared;
-use super::link::{Fault, TIME_LIMIT, Up, ask, within};
+use super::link::{LinkFault, TIME_LIMIT, Up, ask, within};
 use super::names::Names;
-use super::outbox::{Kind, Op};
-use super::rebuild::Ledger;
+use super::queue::{ChargeKind, Op};
+use super::rebuild::CounterSource;
 use super::reply;
 use super::scripts::{BEAT, BURY};
 use crate::domain::clock::{Clock, Timestamp};
@@ -38,9 +38,9 @@ const STEADY: Duration = Duration::from_secs(10);
 const COMPARED: u32 = 20;
 
 /// The task that maintains the shared counters; see the file's header.
-pub struct Keeper {
+pub struct ConnectionTask {
     pub(super) shared: Arc<Shared>,
-    pub(super) ledger: Arc<dyn Ledger>,
+    pub(super) ledger: Arc<dyn CounterSource>,
     pub(super) clock: Arc<dyn Clock>,
     /// The epoch of the counters that this process uses.
     pub(super) epoch: Option<String>,
@@ -63,10 +63,10 @@ pub struct Keeper {
     pub(super) lost_at: Timestamp,
 }
 
-impl Keeper {
+impl ConnectionTask {
     pub(in super::super) fn new(
         shared: Arc<Shared>,
-        ledger: Arc<dyn Ledger>,
+        ledger: Arc<dyn CounterSource>,
         clock: Arc<dyn Clock>,
     ) -> Self {
         let (must_rebuild, lost_at) = (shared.settings.unclean, shared.time(clock.now()));
@@ -90,8 +90,8 @@ impl Keeper {
     /// Redis has everything that the ledger has or will have of this process.
     pub async fn run(mut self, stop: impl Future<Output = ()>) -> bool {
         self.count(stop).await;
-        let outbox = &self.shared.outbox;
-        let is_sent = outbox.len() == 0 && !outbox.has_overflowed();
+        let queue = &self.shared.queue;
+        let is_sent = queue.len() == 0 && !queue.has_overflowed();
         is_sent && !self.must_rebuild && !self.is_doubtful
     }
 
@@ -122,7 +122,7 @@ impl Keeper {
                     }
                     self.lost_at = self.now();
                     self.is_doubtful |= fault.is_elsewhere();
-                    if matches!(fault, Fault::Gone) && followed < FOLLOWED {
+                    if matches!(fault, LinkFault::Gone) && followed < FOLLOWED {
                         tracing::info!(
                             "another node rebuilt the shared counters, or declared this node dead"
                         );
@@ -153,7 +153,7 @@ impl Keeper {
     }
 
     /// Connects, and sends everything that was counted so far.
-    async fn stand(&mut self) -> Result<(Arc<Up>, PubSub), Fault> {
+    async fn stand(&mut self) -> Result<(Arc<Up>, PubSub), LinkFault> {
         let Primary { client, mut connection } = self.shared.link.connect().await?;
         let server = client.get_connection_info().addr().to_string();
         if self.server.as_ref().is_some_and(|before| *before != server) {
@@ -178,9 +178,9 @@ impl Keeper {
         // In this order: a request that begins now is either queued, or found here.
         self.shared.link.begin();
         self.shared.running.each(|charge, at| {
-            self.shared.outbox.push(Op::new(Kind::Running { at }, charge.clone(), now));
+            self.shared.queue.push(Op::new(ChargeKind::Running { at }, charge.clone(), now));
         });
-        for _ in 0..=self.shared.outbox.len() {
+        for _ in 0..=self.shared.queue.len() {
             if !self.send(&up, |_| true).await? {
                 break;
             }
@@ -193,7 +193,7 @@ impl Keeper {
     }
 
     /// Serves until the connection breaks.
-    async fn serve(&mut self, up: &Arc<Up>, listening: PubSub) -> Fault {
+    async fn serve(&mut self, up: &Arc<Up>, listening: PubSub) -> LinkFault {
         let (shared, clock, ledger) =
             (Arc::clone(&self.shared), Arc::clone(&self.clock), Arc::clone(&self.ledger));
         let mut news = listening.into_on_message();
@@ -202,24 +202,24 @@ impl Keeper {
         // What other nodes settled while there was no connection.
         let now = || shared.time(clock.now());
         let mut caught_up = std::pin::pin!(shared.catch_up(&*ledger, &now).fuse());
-        let have_ended = |call| shared.gather.calls.have_ended(call);
+        let have_ended = |call| shared.batcher.calls.have_ended(call);
         let ripe = || async {
-            shared.outbox.ripe().await;
-            shared.gather.calls.end(shared.outbox.waits_for()).await;
+            shared.queue.ripe().await;
+            shared.batcher.calls.end(shared.queue.waits_for()).await;
         };
         loop {
             let done = tokio::select! {
                 fault = &mut lost => Err(fault),
                 heard = news.next() => match heard.and_then(|news| news.get_payload::<Vec<u8>>().ok()) {
                     Some(heard) => match heard.strip_prefix(b"moved ") {
-                        Some(epoch) if epoch != up.names.epoch.as_bytes() => Err(Fault::Gone),
+                        Some(epoch) if epoch != up.names.epoch.as_bytes() => Err(LinkFault::Gone),
                         Some(_) => Ok(()),
                         None => {
                             shared.apply_news(&heard, now());
                             Ok(())
                         }
                     },
-                    None => Err(Fault::Broken("the connection ended")),
+                    None => Err(LinkFault::Broken("the connection ended")),
                 },
                 () = ripe() => self.send(up, have_ended).await.map(|_| ()),
                 _ = beat.tick() => self.beat(up, false).await,
@@ -227,7 +227,7 @@ impl Keeper {
             };
             match done {
                 // The clocks are compared again with the next heartbeat.
-                Ok(()) | Err(Fault::Clock(_)) => {}
+                Ok(()) | Err(LinkFault::Clock(_)) => {}
                 Err(fault) => return fault,
             }
         }
@@ -236,7 +236,7 @@ impl Keeper {
     /// A clean stop: sends the queue and removes this name's lease.
     async fn leave(&mut self, up: &Arc<Up>) {
         let last = async {
-            let calls = &self.shared.gather.calls;
+            let calls = &self.shared.batcher.calls;
             calls.end(calls.given_up()).await;
             while self.send(up, |_| true).await? {}
             self.bury(up).await
@@ -248,18 +248,18 @@ impl Keeper {
         }
     }
 
-    /// Sends one batch. Returns whether there was one. `have_ended`: see [`Outbox::batch`].
+    /// Sends one batch. Returns whether there was one. `have_ended`: see [`Queue::batch`].
     ///
-    /// [`Outbox::batch`]: super::outbox::Outbox::batch
+    /// [`Queue::batch`]: super::queue::Queue::batch
     pub(super) async fn send(
         &mut self,
         up: &Up,
         have_ended: impl Fn(u64) -> bool,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, LinkFault> {
         let number = self.next_number();
         for _ in 0..COMPARED {
             let now = self.now();
-            let ops = self.shared.outbox.batch(self.shared.present_of(now), &have_ended);
+            let ops = self.shared.queue.batch(self.shared.present_of(now), &have_ended);
             if ops.is_empty() {
                 return Ok(false);
             }
@@ -267,7 +267,7 @@ impl Keeper {
             match ask(&mut up.connection.clone(), call, TIME_LIMIT).await {
                 // This node's clock was set; or it is ahead by less than the correction threshold
                 // and a week begins.
-                Err(Fault::Clock(_)) => {
+                Err(LinkFault::Clock(_)) => {
                     tokio::time::sleep(PAUSES[0]).await;
                     let mut connection = up.connection.clone();
                     self.shared.compare_clocks(&mut connection, &*self.clock).await?;
@@ -275,12 +275,12 @@ impl Keeper {
                 Err(fault) => return Err(fault),
                 Ok(_) => {
                     self.number = number;
-                    self.shared.outbox.confirmed(self.now());
+                    self.shared.queue.confirmed(self.now());
                     return Ok(true);
                 }
             }
         }
-        Err(Fault::Broken("the clocks of this node and of Redis do not stay together"))
+        Err(LinkFault::Broken("the clocks of this node and of Redis do not stay together"))
     }
 
     /// A number that neither a batch nor a heartbeat has had. A heartbeat that a stop cut off may
@@ -291,19 +291,19 @@ impl Keeper {
 
     /// Sends a heartbeat, and checks the other nodes, the clock and the time zone. The first one
     /// under a name lets it count. Its number is one of those of batches: none is being sent now.
-    async fn beat(&mut self, up: &Up, is_first: bool) -> Result<(), Fault> {
+    async fn beat(&mut self, up: &Up, is_first: bool) -> Result<(), LinkFault> {
         let mut connection = up.connection.clone();
         self.shared.compare_clocks(&mut connection, &*self.clock).await?;
         if self.shared.agree_on_zone(&mut connection).await? {
             self.must_rebuild = true;
-            return Err(Fault::Gone);
+            return Err(LinkFault::Gone);
         }
         if !is_first {
             up.keep_alive().await?;
         }
         if !is_first && self.must_rebuild && self.ledger.is_complete() {
             tracing::info!("the ledger can be read: rebuilding the shared counters from it");
-            return Err(Fault::Gone);
+            return Err(LinkFault::Gone);
         }
         let lease = i64::try_from(self.shared.settings.lease.as_millis()).unwrap_or(i64::MAX);
         let keys = [
@@ -317,7 +317,7 @@ impl Keeper {
         self.beaten = self.next_number();
         let answer = ask(&mut connection, call.int(self.beaten), TIME_LIMIT).await?;
         self.number = self.beaten;
-        self.shared.outbox.keep_all(reply::int(answer.get(1)) == Some(1));
+        self.shared.queue.keep_all(reply::int(answer.get(1)) == Some(1));
         for dead in answer
             .iter()
             .skip(2)
@@ -335,7 +335,7 @@ impl Keeper {
     }
 
     /// Releases what the requests of a dead node's name held, and removes the name.
-    pub(super) async fn bury(&self, dead: &Up) -> Result<(), Fault> {
+    pub(super) async fn bury(&self, dead: &Up) -> Result<(), LinkFault> {
         let nodes = self.shared.name("nodes");
         loop {
             let call = self.shared.call(&BURY, dead, self.now(), [nodes.as_str()]);
@@ -350,7 +350,7 @@ impl Keeper {
         &self,
         connection: &mut MultiplexedConnection,
         name: &str,
-    ) -> Result<Option<String>, Fault> {
+    ) -> Result<Option<String>, LinkFault> {
         within(TIME_LIMIT, connection.get(self.shared.name(name))).await
     }
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::super::held::Held;
+use super::super::held::HeldAmounts;
 use super::super::memory::Memory;
 use super::Shared;
-use super::outbox::Kind;
-use super::rebuild::{Ledger, MARGIN_MS};
+use super::queue::ChargeKind;
+use super::rebuild::{CounterSource, MARGIN_MS};
 use super::scripts::whole;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
@@ -63,10 +63,14 @@ impl Shared {
             .map_or(0, |r| r.late)
     }
 
-    /// When the ledger is complete, updates the mirror from it at each time of [`CAUGHT_UP`]: a
+    /// When the ledger is complete, updates the replica from it at each time of [`CAUGHT_UP`]: a
     /// later read finds records that another node delivered after an earlier one. A read that fails
     /// is tried again.
-    pub(super) async fn catch_up(&self, ledger: &dyn Ledger, now: &(dyn Fn() -> Timestamp + Sync)) {
+    pub(super) async fn catch_up(
+        &self,
+        ledger: &dyn CounterSource,
+        now: &(dyn Fn() -> Timestamp + Sync),
+    ) {
         while !ledger.is_complete() {
             tokio::time::sleep(RETRY).await;
         }
@@ -84,7 +88,7 @@ impl Shared {
         }
     }
 
-    async fn learn_of(&self, ledger: &dyn Ledger, at: Timestamp) -> Result<(), String> {
+    async fn learn_of(&self, ledger: &dyn CounterSource, at: Timestamp) -> Result<(), String> {
         let ended_since = at.plus_ms(-MARGIN_MS);
         let past = ledger.read(self.zone(), at, ended_since).await?;
         let made = Memory::of_ledger(self.counting(), &past, at);
@@ -135,10 +139,12 @@ impl Shared {
     /// much again when it next counts for itself.
     fn with_own(&self, made: Memory, mut read: Read, take: impl FnOnce(Memory)) {
         let _alone = self.settling.write();
-        for op in self.outbox.settled_since(read.ended_since) {
+        for op in self.queue.settled_since(read.ended_since) {
             let (cost, served) = match op.kind {
-                Kind::Settled { cost, served } if !read.has(op.charge.request) => (cost, served),
-                Kind::Late { cost, served, number } if number > read.late => (cost, served),
+                ChargeKind::Settled { cost, served } if !read.has(op.charge.request) => {
+                    (cost, served)
+                }
+                ChargeKind::Late { cost, served, number } if number > read.late => (cost, served),
                 _ => continue,
             };
             let (holder, started) = (op.charge.holder(), op.charge.admitted);
@@ -188,7 +194,7 @@ impl Memory {
     fn apply_news(&self, settled: &Settled, now: Timestamp) {
         let holder = (settled.holder.map(|(user, _)| user), settled.holder.map(|(_, key)| key));
         self.to_each(holder, settled.provider, now, |spend| {
-            spend.add_late(settled.started, Held::spent(settled.cost), settled.late);
+            spend.add_late(settled.started, HeldAmounts::spent(settled.cost), settled.late);
         });
     }
 }
@@ -214,7 +220,7 @@ mod tests {
 
     const FAILURES: usize = 90;
 
-    impl Ledger for Away {
+    impl CounterSource for Away {
         fn read(
             &self,
             _: Tz,

@@ -1,16 +1,17 @@
 //! Group commit: requests that wait while calls are in flight go together in the next call, so that
-//! Redis reads a call and a holder once for many of them. Admissions have calls of their own, and so
-//! have requests that enter a provider.
+//! Redis reads a call and a holder once for many of them. Admissions have calls of their own, and
+//! so have requests that enter a provider.
 //!
 //! Nothing waits without a call in flight: a request that finds none sends its own at once. A
-//! second one ([`CALLS`]) is sent beside a call that takes longer than [`SOON`]; requests wait for a
-//! shorter one, which costs less than another call of few requests. A request of the group holds the
-//! call ([`Flight`]) and passes the others their answers. If it gives up, another one of the group
-//! continues with the call. So the answer of a request never depends on the client of another one.
+//! second one ([`CALLS`]) is sent beside a call that takes longer than [`SOON`]; requests wait for
+//! a shorter one, which costs less than another call of few requests. A request of the group holds
+//! the call ([`Flight`]) and passes the others their answers. If it gives up, another one of the
+//! group continues with the call. So the answer of a request never depends on the client of another
+//! one.
 //!
 //! What a request that gave up takes back is sent after its call has ended ([`calls`]). A call is
 //! never sent twice: if Redis does not know the script, each request that is still there joins
-//! another call ([`Failure::UnknownScript`]).
+//! another call ([`CallFailure::UnknownScript`]).
 //!
 //! [`calls`]: super::calls
 //!
@@ -28,7 +29,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::calls::{Begun, Calls};
-use super::link::{Fault, Link, TIME_LIMIT, Up};
+use super::link::{Link, LinkFault, TIME_LIMIT, Up};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::SessionId;
 
@@ -58,7 +59,7 @@ pub(super) struct Asking {
 
 /// Why there is no answer.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Failure {
+pub(super) enum CallFailure {
     /// The counters have moved, or there is no connection: the call was not executed.
     Gone,
     /// The call carried a time that differs from Redis' time, which is this. It changed nothing.
@@ -69,12 +70,12 @@ pub(super) enum Failure {
     InVain,
 }
 
-pub(super) type Outcome = Result<Value, Failure>;
+pub(super) type Outcome = Result<Value, CallFailure>;
 /// The call of a group. It gives the answers after its `ok`, in the order of the requests.
-pub(super) type Call = Pin<Box<dyn Future<Output = Result<Vec<Value>, Fault>> + Send>>;
+pub(super) type Call = Pin<Box<dyn Future<Output = Result<Vec<Value>, LinkFault>> + Send>>;
 
 /// What a waiting request receives.
-pub(super) enum Message {
+pub(super) enum BatchAnswer {
     Answer(Outcome),
     /// It is to send the next call.
     Lead(Turn, Asking),
@@ -82,17 +83,17 @@ pub(super) enum Message {
     Finish(Flight),
 }
 
-struct Waiting {
+struct WaitingRequest {
     number: u64,
     asking: Asking,
-    reply: oneshot::Sender<Message>,
+    reply: oneshot::Sender<BatchAnswer>,
 }
 
 #[derive(Default)]
 struct Queue {
     /// Turns that were given out.
     calls: usize,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<WaitingRequest>,
     number: u64,
     /// When the last call was begun.
     last: Option<Instant>,
@@ -105,7 +106,7 @@ impl Queue {
     }
 }
 
-pub(super) struct Gather {
+pub(super) struct Batcher {
     link: Arc<Link>,
     /// How long a request waits.
     bound: Duration,
@@ -121,7 +122,7 @@ pub(super) enum Joined {
     Seat(Seat),
 }
 
-impl Gather {
+impl Batcher {
     /// `bound`: how long a request waits.
     pub(super) fn new(link: Arc<Link>, bound: Duration) -> Arc<Self> {
         let (queue, needs_text, calls) = Default::default();
@@ -144,8 +145,8 @@ impl Gather {
         let (reply, receiver) = oneshot::channel();
         queue.number += 1;
         let number = queue.number;
-        queue.waiting.push_back(Waiting { number, asking, reply });
-        Joined::Seat(Seat { gather: Arc::clone(self), number, receiver, has_message: false })
+        queue.waiting.push_back(WaitingRequest { number, asking, reply });
+        Joined::Seat(Seat { batcher: Arc::clone(self), number, receiver, has_message: false })
     }
 
     /// Whether the call that is made now is to have the script's text.
@@ -155,9 +156,9 @@ impl Gather {
 
     /// Begins a call. Those that wait and whose time is about the same, as many as one call may
     /// have.
-    fn begin(&self, now: Timestamp, exact: bool) -> (Begun, Vec<Waiting>) {
+    fn begin(&self, now: Timestamp, exact: bool) -> (Begun, Vec<WaitingRequest>) {
         let mut queue = self.queue.lock();
-        let fits = |waiting: &Waiting| {
+        let fits = |waiting: &WaitingRequest| {
             let apart = waiting.asking.now.since(now).abs();
             apart <= if exact { 0 } else { APART_MS }
         };
@@ -169,7 +170,7 @@ impl Gather {
     }
 
     /// Notes how a call ended.
-    fn note(&self, Sent { up, begun, .. }: Sent, answer: &Result<Vec<Value>, Fault>) {
+    fn note(&self, SentCall { up, begun, .. }: SentCall, answer: &Result<Vec<Value>, LinkFault>) {
         let Err(fault) = answer else { return };
         if fault.is_unknown_script() {
             self.needs_text.store(true, Ordering::Relaxed);
@@ -187,15 +188,15 @@ impl Gather {
             queue.calls -= usize::from(next.is_none());
             next
         };
-        if let Some(Waiting { asking, reply, .. }) = next {
+        if let Some(WaitingRequest { asking, reply, .. }) = next {
             // If the request has just given up, the message is dropped, and passes the turn on.
-            drop(reply.send(Message::Lead(Turn(Arc::clone(self)), asking)));
+            drop(reply.send(BatchAnswer::Lead(Turn(Arc::clone(self)), asking)));
         }
     }
 }
 
 /// The right to have a call in flight; dropped, it goes to the request that has waited longest.
-pub(super) struct Turn(Arc<Gather>);
+pub(super) struct Turn(Arc<Batcher>);
 
 impl Turn {
     /// Takes those that wait, and sends the call that `make` returns for all of them. It passes the
@@ -215,7 +216,7 @@ impl Turn {
         let (mut askings, replies): (Vec<_>, Vec<_>) = group.into_iter().unzip();
         let (up, call) = make(&mut askings);
         let own = replies.iter().position(Option::is_none).unwrap_or(0);
-        let sent = Sent { up, call, begun };
+        let sent = SentCall { up, call, begun };
         Flight(Some(InFlight { _turn: self, sent, replies, own }))
     }
 }
@@ -227,18 +228,18 @@ impl Drop for Turn {
 }
 
 /// A call, and the connection that it was sent over.
-struct Sent {
+struct SentCall {
     up: Arc<Up>,
     call: Call,
     begun: Begun,
 }
 
-impl Sent {
+impl SentCall {
     /// Waits for a call that no request waits for.
-    async fn end(mut self, gather: Arc<Gather>) {
+    async fn end(mut self, batcher: Arc<Batcher>) {
         let answer = tokio::time::timeout(TIME_LIMIT, &mut self.call).await;
-        let answer = answer.unwrap_or(Err(Fault::Broken("a call was not answered")));
-        gather.note(self, &answer);
+        let answer = answer.unwrap_or(Err(LinkFault::Broken("a call was not answered")));
+        batcher.note(self, &answer);
     }
 }
 
@@ -247,10 +248,10 @@ pub(super) struct Flight(Option<InFlight>);
 
 struct InFlight {
     _turn: Turn,
-    sent: Sent,
+    sent: SentCall,
     /// Of those that wait for their answers; none for the request that holds the call, and for
     /// those that gave up holding it.
-    replies: Vec<Option<oneshot::Sender<Message>>>,
+    replies: Vec<Option<oneshot::Sender<BatchAnswer>>>,
     /// The place of the request that holds it.
     own: usize,
 }
@@ -258,19 +259,19 @@ struct InFlight {
 impl Flight {
     /// Waits for the answers and passes them to the others.
     pub(super) async fn finish(mut self) -> Outcome {
-        let Some(flight) = &mut self.0 else { return Err(Failure::InVain) };
+        let Some(flight) = &mut self.0 else { return Err(CallFailure::InVain) };
         let answer = (&mut flight.sent.call).await;
         let Some(InFlight { _turn: turn, sent, replies, own }) = self.0.take() else {
-            return Err(Failure::InVain);
+            return Err(CallFailure::InVain);
         };
         turn.0.note(sent, &answer);
         // The next group need not wait until these have their answers.
         drop(turn);
         let answers = each(answer, replies.len());
-        let mut mine = Err(Failure::InVain);
+        let mut mine = Err(CallFailure::InVain);
         for (place, (reply, answer)) in replies.into_iter().zip(answers).enumerate() {
             match reply {
-                Some(reply) => drop(reply.send(Message::Answer(answer))),
+                Some(reply) => drop(reply.send(BatchAnswer::Answer(answer))),
                 None if place == own => mine = answer,
                 None => {}
             }
@@ -280,16 +281,16 @@ impl Flight {
 }
 
 /// The answer for each of the requests of a call.
-fn each(answer: Result<Vec<Value>, Fault>, count: usize) -> Vec<Outcome> {
+fn each(answer: Result<Vec<Value>, LinkFault>, count: usize) -> Vec<Outcome> {
     let failure = match answer {
         Ok(values) if values.len() == count + 1 => {
             return values.into_iter().skip(1).map(Ok).collect();
         }
-        Ok(_) => Failure::InVain,
-        Err(Fault::Gone) => Failure::Gone,
-        Err(Fault::Clock(redis)) => Failure::Clock(redis),
-        Err(fault) if fault.is_unknown_script() => Failure::UnknownScript,
-        Err(_) => Failure::InVain,
+        Ok(_) => CallFailure::InVain,
+        Err(LinkFault::Gone) => CallFailure::Gone,
+        Err(LinkFault::Clock(redis)) => CallFailure::Clock(redis),
+        Err(fault) if fault.is_unknown_script() => CallFailure::UnknownScript,
+        Err(_) => CallFailure::InVain,
     };
     vec![Err(failure); count]
 }
@@ -300,7 +301,8 @@ impl Drop for Flight {
         while let Some(place) = flight.replies.iter().position(Option::is_some) {
             let Some(reply) = flight.replies[place].take() else { return };
             flight.own = place;
-            let Err(Message::Finish(mut back)) = reply.send(Message::Finish(Self(Some(flight))))
+            let Err(BatchAnswer::Finish(mut back)) =
+                reply.send(BatchAnswer::Finish(Self(Some(flight))))
             else {
                 return;
             };
@@ -317,17 +319,17 @@ impl Drop for Flight {
 
 /// A request that waits. Dropped before its call was begun, it is never sent.
 pub(super) struct Seat {
-    gather: Arc<Gather>,
+    batcher: Arc<Batcher>,
     number: u64,
-    receiver: oneshot::Receiver<Message>,
+    receiver: oneshot::Receiver<BatchAnswer>,
     has_message: bool,
 }
 
 impl Seat {
-    pub(super) async fn message(mut self) -> Message {
+    pub(super) async fn message(mut self) -> BatchAnswer {
         let message = (&mut self.receiver).await;
         self.has_message = true;
-        message.unwrap_or(Message::Answer(Err(Failure::InVain)))
+        message.unwrap_or(BatchAnswer::Answer(Err(CallFailure::InVain)))
     }
 }
 
@@ -336,7 +338,7 @@ impl Drop for Seat {
         if self.has_message {
             return;
         }
-        let mut queue = self.gather.queue.lock();
+        let mut queue = self.batcher.queue.lock();
         if let Some(at) = queue.waiting.iter().position(|one| one.number == self.number) {
             queue.waiting.remove(at);
         }
