@@ -22,8 +22,8 @@ pub(super) const fn character_len_of(lead: u8) -> usize {
     }
 }
 
-/// The bytes of a block that a backslash makes part of an escape, one bit each, and whether (0 or
-/// 1) one at its end does that to the next block's first byte, as `cut` says of this one. A run of
+/// The bytes of a block that a backslash makes part of an escape, one bit each, and whether one at
+/// its end (0 or 1) does that to the next block's first byte, as `cut` says of this one. A run of
 /// backslashes is paired from its start.
 #[inline(always)]
 pub(super) const fn behind_slashes(slashes: u64, cut: u64) -> (u64, u64) {
