@@ -16,6 +16,7 @@ pub mod key;
 pub mod limit_type;
 pub mod limits;
 pub mod matching;
+pub mod model_rows;
 pub mod money;
 pub mod named_model;
 pub mod network;

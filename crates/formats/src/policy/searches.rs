@@ -1,19 +1,37 @@
 //! How many of a reply's web searches are charged.
 
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
 use crate::domain::format::WireFormat;
+use crate::domain::model_rows::{ModelNumber, ModelRows, lower};
+
+static ROWS: LazyLock<ModelRows<Charged>> = LazyLock::new(|| ModelRows::shipped("searches"));
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Charged {
+    each_query: bool,
+}
 
 /// The charged searches of a reply that names `searches` queries. Of the models of alt-cli, Google
-/// charges Gemini from 3 on for each query, older ones once for each request that searches. The
-/// first number in the name decides. Without one, `…-latest` is a newer model and any other name an
-/// older one.
+/// charges newer ones for each query, older ones once for each request that searches
+/// (`conf/models.json`). The first number in the name decides. Without one, `…-latest` is a newer
+/// model and any other name an older one.
 #[must_use]
 pub fn charged(format: WireFormat, model: &str, searches: u64) -> u64 {
-    let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
+    let name = lower(model.rsplit('/').next().unwrap_or(model));
     let by_query = name.strip_prefix("gemini-").is_some_and(|rest| {
         let number = rest.split(|c: char| !c.is_ascii_digit()).find(|word| !word.is_empty());
-        number.map_or(rest.ends_with("-latest"), |n| {
-            n.parse().is_ok_and(|n: u32| (3..100).contains(&n))
-        })
+        let number = match number {
+            Some(number) => {
+                number.parse().map_or_else(|_| ModelNumber::default(), |n| ModelNumber(n, 0))
+            }
+            None if rest.ends_with("-latest") => ModelNumber::LATEST,
+            None => ModelNumber::default(),
+        };
+        ROWS.find("gemini", number, &name).is_some_and(|row| row.each_query)
     });
     if format == WireFormat::AltCli && !by_query { searches.min(1) } else { searches }
 }

@@ -1,6 +1,6 @@
 //! Writes turns as contents.
 
-use super::generation::demands_proof;
+use super::generation::GeminiGeneration;
 use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{self, Array, Object};
 use crate::formats::conversation::{
@@ -17,7 +17,8 @@ const SKIP_PROOF: &str = "skip_thought_signature_validator";
 
 /// Writes `contents`.
 pub(super) fn write(o: &mut Object<'_>, request: &Request<'_>, model: &str, rules: &mut Rules) {
-    let wants_proof = demands_proof(model);
+    let wants_proof =
+        GeminiGeneration::of(model).is_some_and(|generation| generation.demands_proof);
     o.array("contents", |a| {
         if request.turns.first().is_none_or(|turn| turn.role == Role::Assistant) {
             rules.note(Rule::FirstTurn);

@@ -2,7 +2,7 @@
 //! the path.
 
 use super::content_write;
-use super::generation::ThinkingStyle;
+use super::generation::{GeminiGeneration, ThinkingStyle};
 use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::request::{Reasoning, ReasoningMode};
@@ -141,14 +141,15 @@ fn write_config(o: &mut Object<'_>, request: &Request<'_>, target: &Target<'_>, 
 
 fn write_thinking(o: &mut Object<'_>, asked: &Reasoning, model: &str, rules: &mut Rules) {
     let Some(budget) = asked.budget() else { return };
+    let Some(generation) = GeminiGeneration::of(model) else { return };
     let is_open = asked.mode == ReasoningMode::Adaptive && asked.effort.is_none();
     o.object("thinkingConfig", |o| {
         o.bool("includeThoughts", budget > 0);
-        match ThinkingStyle::of(model) {
+        match &generation.thinking {
             ThinkingStyle::Budget { .. } if is_open => o.raw("thinkingBudget", "-1"),
             ThinkingStyle::Budget { least, most, can_stop } => {
-                let is_off = budget == 0 && can_stop;
-                let taken = if is_off { 0 } else { budget.clamp(least, most) };
+                let is_off = budget == 0 && *can_stop;
+                let taken = if is_off { 0 } else { budget.clamp(*least, *most) };
                 rules.note_if(taken != budget, Rule::ThinkingBudget);
                 o.uint("thinkingBudget", taken);
             }

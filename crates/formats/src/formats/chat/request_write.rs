@@ -139,7 +139,7 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
 fn write_sampling(
     o: &mut Object<'_>,
     request: &Request<'_>,
-    model: Option<(Generation, Option<Effort>)>,
+    model: Option<(&Generation, Option<Effort>)>,
     rules: &mut Rules,
 ) {
     let sampling = &request.sampling;

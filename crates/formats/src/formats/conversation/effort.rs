@@ -1,7 +1,8 @@
 //! Reasoning effort: a word in some formats, a token budget in others.
 
 /// A reasoning effort. The order is that of strength.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Effort {
     /// No reasoning.
     None,

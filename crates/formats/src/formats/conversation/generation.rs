@@ -1,126 +1,88 @@
-//! What the vendor's models behind the responses and chat-compatible formats accept, by the
-//! generation in their name.
+//! What the vendor's models behind the responses and chat-compatible formats accept, by the line
+//! and the number in their name.
 //!
-//! The sources are the vendor's pages on its models and reasoning, and what users measured: each
-//! model takes some efforts and refuses the others. A model of another vendor may take anything.
+//! The facts are the rows `responses` of `conf/models.json`. Their sources are the vendor's pages
+//! on its models and reasoning, and what users measured: each model takes some efforts and refuses
+//! the others. A model of another vendor may take anything.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
 
 use super::Effort;
-use Effort::{High, Low, Max, Medium, Minimal, None as Off, XHigh};
+use crate::domain::model_rows::{ModelNumber, ModelRows, lower};
+use Effort::None as Off;
+
+static ROWS: LazyLock<ModelRows<Generation>> = LazyLock::new(|| ModelRows::shipped("responses"));
 
 /// One of the vendor's models.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Generation {
     /// Whether it takes the vendor's newer fields.
+    #[serde(default)]
     pub is_modern: bool,
     /// The efforts that it takes, ascending.
-    efforts: &'static [Effort],
+    efforts: Vec<Effort>,
     /// Whether it reasons if a request says nothing.
+    #[serde(default)]
     by_default: bool,
     /// Whether the chat-compatible service refuses functions while it reasons.
+    #[serde(default)]
     pub separates_tools: bool,
 }
 
 impl Generation {
     /// The generation of a model, also after a relay's prefix; `None` for another vendor's.
     #[must_use]
-    pub fn of(model: &str) -> Option<Self> {
-        let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
-        let family = family(&name)?;
-        let is_modern = !matches!(family, Family::Open | Family::Gpt((..=4, _), _));
-        let (efforts, by_default) = match family {
-            Family::Open => (&[Low, Medium, High][..], true),
-            Family::O(rest) => of_o(rest),
-            Family::Gpt(number, rest) => of_gpt(number, rest),
-        };
-        let separates_tools = matches!(family, Family::Gpt((5, 4..), _)) && efforts.contains(&Off);
-        Some(Self { is_modern, efforts, by_default, separates_tools })
+    pub fn of(model: &str) -> Option<&'static Self> {
+        let name = lower(model.rsplit('/').next().unwrap_or(model));
+        let (line, number, rest) = parse(&name)?;
+        ROWS.find(line, number, rest)
     }
 
     /// The effort to send for a model, at most `most`, and whether that is another one than asked
     /// for. A model of another vendor is sent what is asked for.
     #[must_use]
     pub fn settle(
-        model: Option<Self>,
+        model: Option<&Self>,
         asked: Option<Effort>,
         most: Effort,
     ) -> (Option<Effort>, bool) {
         let Some(model) = model else { return (asked, false) };
-        let sent = asked.and_then(|asked| model.effort(asked.min(most)));
+        let sent = asked.and_then(|asked| asked.min(most).nearest(&model.efforts));
         (sent, sent.unwrap_or(Off) != asked.unwrap_or(Off))
-    }
-
-    /// The effort to send in place of the one that is asked for; `None` for a model that takes
-    /// none.
-    fn effort(self, asked: Effort) -> Option<Effort> {
-        asked.nearest(self.efforts)
     }
 
     /// Whether the model refuses temperature and `top_p` beside this effort, or beside none: it
     /// does while it reasons.
     #[must_use]
-    pub fn refuses_sampling(self, effort: Option<Effort>) -> bool {
+    pub fn refuses_sampling(&self, effort: Option<Effort>) -> bool {
         self.is_modern && effort.map_or(self.by_default, |effort| effort != Off)
     }
 
     /// Whether the model refuses stop sequences and penalties: those that can reason do.
     #[must_use]
-    pub fn refuses_stops(self) -> bool {
+    pub fn refuses_stops(&self) -> bool {
         self.is_modern && (self.by_default || !self.efforts.is_empty())
     }
 }
 
-/// Efforts that a model takes, and whether it reasons by default.
-type Reasoning = (&'static [Effort], bool);
-
-fn of_o(name: &str) -> Reasoning {
-    match name {
-        _ if name.contains("deep-research") => (&[Medium], true),
-        _ if name.starts_with("1-mini") || name.starts_with("1-preview") => (&[], true),
-        _ => (&[Low, Medium, High], true),
-    }
-}
-
-fn of_gpt(number: (u8, u8), name: &str) -> Reasoning {
-    let is = |variant| name.contains(variant);
-    match number {
-        (..=4, _) => (&[], false),
-        (5, 0) if is("chat") => (&[], false),
-        (5, _) if is("chat") => (&[Medium], true),
-        (5, 0) if is("pro") => (&[High], true),
-        (5, _) if is("pro") => (&[Medium, High, XHigh], true),
-        (5, ..=1) if is("codex") && !is("codex-max") => (&[Low, Medium, High], true),
-        (5, _) if is("codex") => (&[Low, Medium, High, XHigh], true),
-        (5, 0) => (&[Minimal, Low, Medium, High], true),
-        (5, 1) => (&[Off, Low, Medium, High], false),
-        (5, ..=4) => (&[Off, Low, Medium, High, XHigh], false),
-        (5, 5) => (&[Off, Low, Medium, High, XHigh], true),
-        (5, _) => (&[Off, Low, Medium, High, XHigh, Max], true),
-        _ => (&[Low, Medium, High, XHigh, Max], true),
-    }
-}
-
-enum Family<'m> {
-    /// Major and minor number, and the rest of the name.
-    Gpt((u8, u8), &'m str),
-    /// The name from the number on.
-    O(&'m str),
-    /// The open models.
-    Open,
-}
-
-fn family(name: &str) -> Option<Family<'_>> {
+/// Line, number and what `with` looks into; `None` for another vendor's. The open models have no
+/// number.
+fn parse(name: &str) -> Option<(&'static str, ModelNumber, &str)> {
     if name.starts_with("gpt-oss") {
-        return Some(Family::Open);
+        return Some(("gpt-oss", ModelNumber::default(), name));
     }
     let Some(name) = name.strip_prefix("gpt-") else {
-        let name = name.strip_prefix('o')?;
-        return number(name).map(|_| Family::O(name));
+        let (number, _) = number(name.strip_prefix('o')?)?;
+        return Some(("o", ModelNumber(number, 0), name));
     };
     let (major, rest) = number(name)?;
     let (minor, rest) = rest.strip_prefix('.').and_then(number).unwrap_or((0, rest));
     // A cloud leaves the point out: `gpt-35-turbo`, `gpt-41`.
-    let number = if major >= 30 { (major / 10, major % 10) } else { (major, minor) };
-    Some(Family::Gpt(number, rest))
+    let (major, minor) = if major >= 30 { (major / 10, major % 10) } else { (major, minor) };
+    Some(("gpt", ModelNumber(major, minor), rest))
 }
 
 /// The number that the text begins with, and what follows it.
@@ -132,6 +94,7 @@ fn number(text: &str) -> Option<(u8, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Effort::{High, Low, Max, Medium, Minimal, XHigh};
 
     #[test]
     fn the_efforts_are_in_the_name() {
@@ -161,7 +124,7 @@ mod tests {
         for (models, efforts) in cases {
             for model in models {
                 let found = Generation::of(model);
-                assert_eq!(found.map(|generation| generation.efforts), Some(efforts), "{model}");
+                assert_eq!(found.map(|generation| &*generation.efforts), Some(efforts), "{model}");
             }
         }
         for model in ["", "m", "opus", "deepseek-v4", "gpt-", "gpt-x", "o", "olmo-3", "kimi-k3"] {

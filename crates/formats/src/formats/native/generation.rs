@@ -1,13 +1,27 @@
-//! What the vendor's models accept, by the generation in their name.
+//! What the vendor's models accept, by the line and the number in their name.
 //!
-//! The sources are the vendor's notes on new models: budgets and sampling are refused from 4.7 on,
-//! thinking is the default from 5 on, and the newest models can neither be kept from thinking nor
-//! be made to call a tool. From 4.6 on no model continues an answer that a request begins.
+//! The facts are the rows `native` of `conf/models.json`. Their sources are the vendor's notes on
+//! new models: budgets and sampling are refused from 4.7 on, thinking is the default from 5 on, and
+//! the newest models can neither be kept from thinking nor be made to call a tool. From 4.6 on no
+//! model continues an answer that a request begins.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use crate::domain::model_rows::{ModelNumber, ModelRows, lower};
+
+static ROWS: LazyLock<ModelRows<ClaudeGeneration>> = LazyLock::new(|| ModelRows::shipped("native"));
+
+/// The line of the rows for a name without one.
+const NO_LINE: &str = "claude";
 
 /// How a model is asked to think.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Mode {
     /// With a budget of tokens.
+    #[default]
     Budget,
     /// By an effort. It does not think unless it is asked to.
     OnRequest,
@@ -18,12 +32,15 @@ pub(super) enum Mode {
 }
 
 /// A model's generation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct ClaudeGeneration {
     pub(super) mode: Mode,
     /// Whether a request may demand that a tool is called.
+    #[serde(default)]
     pub(super) takes_forced_tools: bool,
     /// Whether a request may end with the beginning of the answer.
+    #[serde(default)]
     pub(super) takes_prefill: bool,
 }
 
@@ -35,44 +52,28 @@ impl ClaudeGeneration {
 
     /// The generation of a model, by whatever name a cloud or a relay gives it.
     pub(super) fn of(model: &str) -> Self {
-        let model = model.to_ascii_lowercase();
-        let (family, number) = parse(&model).unwrap_or_default();
-        let mode = match family {
-            "fable" | "mythos" => Mode::Always,
-            _ if number < (4, 7) => Mode::Budget,
-            _ if number < (5, 0) => Mode::OnRequest,
-            "haiku" => Mode::ByDefault,
-            _ if number < (5, 5) => Mode::ByDefault,
-            _ => Mode::Always,
-        };
-        let last_forced = match family {
-            "fable" | "mythos" => (5, 0),
-            _ => (5, 4),
-        };
-        let takes_forced_tools = family == "haiku" || number <= last_forced;
-        let takes_prefill = mode == Mode::Budget && number < (4, 6);
-        Self { mode, takes_forced_tools, takes_prefill }
+        let model = lower(model);
+        let (line, number) = parse(&model).unwrap_or((NO_LINE, ModelNumber::default()));
+        ROWS.find(line, number, &model).copied().unwrap_or_default()
     }
 }
 
-const FAMILIES: [&str; 5] = ["opus", "sonnet", "haiku", "fable", "mythos"];
-
-/// Family and number, in either order: `claude-opus-4-7`, `claude-4.7-opus`. A family without a
-/// number is taken for one of the fifth generation.
-fn parse(model: &str) -> Option<(&str, (u8, u8))> {
+/// Line and number, in either order: `claude-opus-4-7`, `claude-4.7-opus`. A line without a number
+/// is taken for one of the fifth generation.
+fn parse(model: &str) -> Option<(&str, ModelNumber)> {
     let (_, name) = model.rsplit_once("claude-")?;
     let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
-    let family = words.clone().find(|word| FAMILIES.contains(word));
+    let line = words.clone().find(|word| *word != NO_LINE && ROWS.has_line(word));
     // A date has more digits.
     let number = |word: &str| (word.len() <= 2).then(|| word.parse::<u8>().ok()).flatten();
     let major = words.find_map(|word| number(word.strip_prefix('v').unwrap_or(word)));
     let number = match major {
-        Some(major @ 20..) => (major / 10, major % 10),
-        Some(major) => (major, words.next().and_then(number).unwrap_or(0)),
-        None if family.is_some() => (5, 0),
+        Some(major @ 20..) => ModelNumber(major / 10, major % 10),
+        Some(major) => ModelNumber(major, words.next().and_then(number).unwrap_or(0)),
+        None if line.is_some() => ModelNumber(5, 0),
         None => return None,
     };
-    Some((family.unwrap_or_default(), number))
+    Some((line.unwrap_or(NO_LINE), number))
 }
 
 #[cfg(test)]
