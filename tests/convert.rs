@@ -1,6 +1,7 @@
 //! Conversion between the wire formats: golden cases for every pair, rules of each wire,
 //! properties, the table of rules.
 
+mod agents;
 pub mod any_order;
 mod bills;
 mod checks;
@@ -12,6 +13,7 @@ mod golden;
 mod mixed_blocks;
 mod overlapping_calls;
 mod pairs;
+mod prefixes;
 mod properties;
 mod reported;
 mod reported_values;

@@ -22,6 +22,7 @@ use crate::domain::provider::{Provider, ProviderType};
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const X_GOOG_API_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const NATIVE_BETA: HeaderName = HeaderName::from_static("anthropic-beta");
 /// The native format's version header, with the version of converted requests.
 const NATIVE_VERSION: (HeaderName, HeaderValue) =
     (HeaderName::from_static("anthropic-version"), HeaderValue::from_static("2023-06-01"));
@@ -152,6 +153,8 @@ pub struct HeadParts<'a> {
     pub body_len: Option<usize>,
     /// The body was converted: the client's format headers do not apply.
     pub converted: bool,
+    /// What a converted body needs in the native format's beta header.
+    pub betas: &'a [&'static str],
     /// Whether the connection to the provider speaks HTTP/2.
     pub http2: bool,
     /// The client's address, for `X-Forwarded-For`; `None` if it is not known.
@@ -197,6 +200,10 @@ pub fn build(method: http::Method, parts: &HeadParts<'_>) -> pingora::Result<Req
         && !headers.contains_key(&NATIVE_VERSION.0)
     {
         headers.insert(NATIVE_VERSION.0, NATIVE_VERSION.1);
+    }
+    if !parts.betas.is_empty() {
+        let betas = HeaderValue::from_str(&parts.betas.join(","));
+        headers.append(NATIVE_BETA, betas.map_err(|_| invalid("the betas"))?);
     }
     if let (true, Some(ip)) = (parts.provider.preserve_client_ip, parts.client_ip) {
         let ip = HeaderValue::from_str(&network::text(ip));

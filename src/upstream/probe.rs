@@ -66,6 +66,7 @@ async fn ask(
         target: &target,
         body_len: body.as_ref().map(String::len),
         converted: true,
+        betas: &[],
         http2: false,
         client_ip: None,
         credentials: &[],

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tollgate::domain::format::WireFormat::{self, AltCli, Chat, Native, Responses};
 
 use super::golden::targets;
+use super::prefixes;
 use super::strict::{Pairs, taken};
 
 /// Names that clients declare; some are refused by some services.
@@ -298,6 +299,25 @@ fn alt_cli(items: Vec<Item>, with_ids: bool) -> Value {
     json!({"contents": contents, "tools": [{"functionDeclarations": tools(AltCli)}]})
 }
 
+/// The body of a client of this format.
+fn body(from: WireFormat, items: Vec<Item>, with_ids: bool) -> Value {
+    match from {
+        Native => native(items),
+        Chat => chat(items),
+        Responses => responses(items),
+        AltCli => alt_cli(items, with_ids),
+    }
+}
+
+/// Where the client sends what it has: before each reply of the model.
+fn requests(items: &[Item]) -> Vec<usize> {
+    let is_models = |item: &Item| matches!(item, Item::Assistant(_) | Item::Call { .. });
+    (1..items.len())
+        .filter(|at| is_models(&items[*at]) && !is_models(&items[at - 1]))
+        .chain([items.len()])
+        .collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -325,12 +345,7 @@ proptest! {
                 .collect();
             let calls = items.iter().filter(|item| matches!(item, Item::Call { .. })).count();
             let images = items.iter().filter(|item| matches!(item, Item::Image(_))).count();
-            let body = match from {
-                Native => native(items),
-                Chat => chat(items),
-                Responses => responses(items),
-                AltCli => alt_cli(items, with_ids),
-            };
+            let body = body(from, items, with_ids);
             for to in targets(from) {
                 let sent = taken(from, to, &body);
                 let text = sent.to_string();
@@ -345,6 +360,33 @@ proptest! {
                     let expected = format!("result-{n}.");
                     prop_assert_eq!(result, expected.as_str(), "{} to {}: {}", from, to, &sent);
                 }
+            }
+        }
+    }
+    #[test]
+    fn what_a_session_has_sent_stays_as_it_was(
+        mut rounds in prop::collection::vec(round(), 2..6),
+        tool in any::<prop::sample::Index>(),
+    ) {
+        for (from, to) in WireFormat::ALL.into_iter().flat_map(|from| targets(from).into_iter().map(move |to| (from, to))) {
+            // The target has no message for instructions.
+            rounds.iter_mut().for_each(|round| round.instruction &= to != AltCli);
+            let all = items(&rounds, false, false);
+            let places = requests(&all);
+            let added = tool.index(all.len());
+            let mut before: Option<prefixes::Prefix> = None;
+            for at in places {
+                let mut part = items(&rounds, false, false);
+                part.truncate(at);
+                let mut sent = body(from, part, true);
+                if at > added {
+                    prefixes::add_tool(from, &mut sent, added);
+                }
+                let now = prefixes::converted(from, to, &sent);
+                if let Some(before) = before {
+                    prop_assert!(now.goes_on_from(&before, to), "{} to {}:\n{}\n{}", from, to, before, now);
+                }
+                before = Some(now);
             }
         }
     }

@@ -227,7 +227,9 @@ impl RenderSource {
             true => ReplyForm::AsIs,
             false => ReplyForm::Convert(Box::new(request.reply)),
         };
-        Ok(Rendered::new(vec![request.body.into()], query, reply))
+        let mut rendered = Rendered::new(vec![request.body.into()], query, reply);
+        rendered.betas = request.betas;
+        Ok(rendered)
     }
 }
 

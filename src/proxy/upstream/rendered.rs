@@ -13,6 +13,8 @@ pub(in crate::proxy) struct Rendered {
     /// The query of the call, without `?`.
     pub query: Option<String>,
     pub reply: ReplyForm,
+    /// What the body needs in the header of a native provider.
+    pub betas: &'static [&'static str],
 }
 
 /// How to treat the reply.
@@ -29,7 +31,7 @@ pub(in crate::proxy) enum ReplyForm {
 impl Rendered {
     #[must_use]
     pub(super) const fn new(body: Vec<Bytes>, query: Option<String>, reply: ReplyForm) -> Self {
-        Self { body, sent: 0, query, reply }
+        Self { body, sent: 0, query, reply, betas: &[] }
     }
 
     /// Bytes of the body, before it is sent.

@@ -62,7 +62,7 @@ impl NameMap {
     #[must_use]
     pub fn of(request: &Request<'_>, from: WireFormat, to: WireFormat) -> Self {
         let mut map = Self { to_alt_cli: to == WireFormat::AltCli, ..Self::default() };
-        for tool in &request.tools {
+        for tool in request.all_tools() {
             if !matches!(tool.kind, ToolKind::WebSearch(_)) {
                 map.add(&tool.name, matches!(tool.kind, ToolKind::FreeText { .. }), to);
             }

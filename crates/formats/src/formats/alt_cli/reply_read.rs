@@ -229,7 +229,7 @@ pub fn generated_id(index: usize) -> Text<'static> {
 #[must_use]
 pub fn finish(reason: Option<&str>) -> Finish {
     match reason {
-        Some("MAX_TOKENS") => Finish::Length,
+        Some("MAX_TOKENS" | "CONTINUATION" | "TOO_MANY_TOOL_CALLS") => Finish::Length,
         Some(
             "SAFETY"
             | "RECITATION"
@@ -240,7 +240,9 @@ pub fn finish(reason: Option<&str>) -> Finish {
             | "IMAGE_SAFETY"
             | "IMAGE_PROHIBITED_CONTENT"
             | "IMAGE_RECITATION"
-            | "MODEL_ARMOR",
+            | "MODEL_ARMOR"
+            | "ESCALATION"
+            | "PUP_LIMITED_DISABLED",
         ) => Finish::Refusal,
         _ => Finish::Stop,
     }

@@ -84,6 +84,8 @@ pub enum Part<'a> {
     ToolCall(ToolCall<'a>),
     /// What the client's tool returned.
     ToolResult(ToolResult<'a>),
+    /// A tool that is offered from here on, beside [`Request::tools`]; in turns of [`Role::System`].
+    NewTool(Box<Tool<'a>>),
 }
 
 /// A model's visible reasoning, and its proof.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Number;
 
 use super::rules::Rules;
-use super::{Effort, Str, Text, ToolName, Turn};
+use super::{Effort, Part, Str, Text, ToolName, Turn};
 use crate::formats::json_read::Json;
 
 /// A request for one reply. Members that exist only in its own format are listed in `dropped`, not
@@ -60,6 +60,15 @@ impl<'a> Request<'a> {
         self.system.iter().filter(|text| !text.is_empty()).collect()
     }
 
+    /// All tools: those of the request, and those that the conversation adds.
+    pub fn all_tools(&self) -> impl Iterator<Item = &Tool<'a>> {
+        let parts = self.turns.iter().flat_map(|turn| &turn.parts);
+        self.tools.iter().chain(parts.filter_map(|part| match part {
+            Part::NewTool(tool) => Some(&**tool),
+            _ => None,
+        }))
+    }
+
     /// The names of the only tools that the model may call; `None` = all.
     #[must_use]
     pub fn allowed_tools(&self) -> Option<HashSet<&ToolName<'a>>> {
@@ -88,7 +97,7 @@ pub struct Sampling {
 }
 
 /// One tool.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Tool<'a> {
     /// The name, which calls and choice repeat.
     pub name: ToolName<'a>,
@@ -99,7 +108,7 @@ pub struct Tool<'a> {
 }
 
 /// What kind of tool.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ToolKind<'a> {
     /// Run by the client; the schema is JSON Schema text, `None` = no arguments.
     Function {

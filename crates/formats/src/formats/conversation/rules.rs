@@ -132,6 +132,10 @@ rules! {
         the target has none for ([web search](#web-search))" "left out";
     WebSearchChat "web_search_chat" LeftOut [Chat] "the vendor's web search" "left out";
     VendorHistory "vendor_history" LeftOut [Native Responses Chat AltCli] "steps of vendor-run tools, compaction and other items in the history that only their vendor can read" "left out";
+    ToolRemoval "tool_removal" LeftOut [Native Responses Chat AltCli] "a tool that the conversation \
+        withdraws" "it stays on offer: the list of tools does not change within a session";
+    ClearedSystem "cleared_system" LeftOut [Native Responses Chat AltCli] "an instruction for one \
+        turn (`clear_at`), once a message of the user follows it" "left out, as its own service does";
     FreeTextTools "free_text_tools" Changed [Native Responses Chat AltCli] "tools that take free \
         text, perhaps by a grammar" "become functions with one string argument `input`, the \
             grammar is added to the description; calls are turned back";
@@ -145,7 +149,8 @@ rules! {
         alike; alt-cli calls without id get one by their position";
     AllowedTools "allowed_tools" Changed [Native Chat AltCli] "a choice among some of \
         the tools" "only those tools are sent; with the choice `any`/`required` if one must be \
-                    called";
+                    called. To Claude from 5.1 on all are: another list would make the thinking \
+                    of earlier turns void";
     NoToolChoice "no_tool_choice" Changed [Native] "tool choice `none` from \
         chat-compatible" "the choice is left unset; from other formats it is `none`";
     StrictTools "strict" Changed [Responses Chat Native] "strict schemas" "kept; where nothing was \
@@ -163,7 +168,8 @@ rules! {
         schema" "a line is added to the instructions that asks for one JSON object and \
                  nothing else";
     SystemInside "system_inside" Changed [Native AltCli] "instructions in the middle of the \
-        conversation" "added to the instructions before it, in order";
+        conversation" "added to the instructions before it, in order; Claude from 5 on and Opus \
+        4.8 get it where it stands";
     SystemOrder "system_order" Changed [Chat Responses] "an instruction between a tool call and \
         its result" "moved behind the result";
     ResultOrder "result_order" Changed [Native Responses Chat AltCli] "messages between a tool \
@@ -229,12 +235,12 @@ impl Rule {
 
 /// The rules that one request needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Rules(u64);
+pub struct Rules(u128);
 
 impl Rules {
     /// Adds a rule. A rule that is already there stays once.
     pub fn note(&mut self, rule: Rule) {
-        self.0 |= 1 << (rule as u64);
+        self.0 |= 1 << (rule as u32);
     }
 
     /// Notes `rule` if `used`.
@@ -247,7 +253,7 @@ impl Rules {
     /// Whether the rule was noted.
     #[must_use]
     pub const fn has(self, rule: Rule) -> bool {
-        self.0 & (1 << (rule as u64)) != 0
+        self.0 & (1 << (rule as u32)) != 0
     }
 
     /// Ids of the noted rules that leave a part out, in the table's order.
@@ -296,7 +302,7 @@ mod tests {
 
     #[test]
     fn rows_stand_where_their_names_point() {
-        assert!(TABLE.len() <= 64, "the set of rules is 64 bits wide");
+        assert!(TABLE.len() <= 128, "the set of rules is 128 bits wide");
         for (index, row) in TABLE.iter().enumerate() {
             assert_eq!(row.rule as usize, index);
             assert_eq!(row.rule.row().id, row.id);

@@ -7,12 +7,30 @@ use base64::Engine as _;
 use super::rules::{Rule, Rules};
 use super::{Media, MediaKind, MediaSource, Part, Request, Role, ToolName, Turn};
 
-/// Moves instructions out of the conversation and joins neighbours of the same role: for targets in
-/// which user and assistant must alternate.
-pub fn alternate(request: &mut Request<'_>) {
+/// Moves tools that the conversation adds to those of the request, after them and each name once: so
+/// a later turn changes none that is there.
+pub fn offer_tools(request: &mut Request<'_>) {
+    let mut added = Vec::new();
+    for turn in &mut request.turns {
+        added.extend(turn.parts.extract_if(.., |part| matches!(part, Part::NewTool(_))));
+    }
+    let is_empty = |turn: &Turn<'_>| turn.role == Role::System && turn.parts.is_empty();
+    request.turns.retain(|turn| !is_empty(turn));
+    for part in added {
+        if let Part::NewTool(tool) = part
+            && request.tools.iter().all(|known| known.name != tool.name)
+        {
+            request.tools.push(*tool);
+        }
+    }
+}
+
+/// Joins neighbours of the same role, and moves instructions out of the conversation unless the
+/// target takes them there (`inside`): for targets in which user and assistant must alternate.
+pub fn alternate(request: &mut Request<'_>, inside: bool) {
     let turns = std::mem::take(&mut request.turns);
     for turn in turns {
-        if turn.role == Role::System {
+        if turn.role == Role::System && !inside {
             request.dropped.note(Rule::SystemInside);
             request.system.extend(turn.parts.into_iter().filter_map(Part::into_text));
             continue;
@@ -38,7 +56,7 @@ pub fn without_empty(request: &mut Request<'_>) {
         Part::Text(text) => !text.is_empty(),
         Part::Media(_) | Part::ToolResult(_) => role != Role::Assistant,
         Part::ToolCall(_) => role == Role::Assistant,
-        Part::Thinking(_) => false,
+        Part::Thinking(_) | Part::NewTool(_) => false,
     };
     let rules = &mut request.dropped;
     request.turns.retain(|turn| {
@@ -155,7 +173,7 @@ mod tests {
             ],
             ..Request::default()
         };
-        alternate(&mut request);
+        alternate(&mut request, false);
         assert_eq!(request.system, ["s"]);
         let roles: Vec<Role> = request.turns.iter().map(|t| t.role).collect();
         assert_eq!(roles, [Role::User, Role::Assistant]);

@@ -88,6 +88,8 @@ pub struct ConvertedRequest {
     pub dropped: Vec<&'static str>,
     /// Ids of the rules that changed something.
     pub changed: Vec<&'static str>,
+    /// The betas that the body needs, for a native provider's header.
+    pub betas: &'static [&'static str],
     /// Whether the provider is asked for a stream.
     pub stream: bool,
     /// For the reply. The caller sets `seed` and `created`, `model` if the path has it,
@@ -128,7 +130,8 @@ fn request_without_halves(
     let mut request = read_request(from, body)?;
     request.stream = options.stream;
     let names = NameMap::of(&request, from, to);
-    mend(&mut request, to);
+    let accepts = native::accepts(to, options.upstream_model);
+    mend(&mut request, to, accepts);
     let mut rules = request.dropped;
     let most = options.max_output.unwrap_or(u64::MAX);
     rules.note_if(request.max_tokens.is_some_and(|limit| limit > most), Rule::MaxOutput);
@@ -144,6 +147,7 @@ fn request_without_halves(
         unset_no_choice: from == WireFormat::Chat,
         keep_top_p: matches!(from, WireFormat::Chat | WireFormat::Native),
     };
+    let betas = accepts.betas(&request);
     let written = match to {
         WireFormat::Native => native::request_write::write(&request, &target, &mut rules),
         WireFormat::Responses => responses::request_write::write(&request, &target, &mut rules),
@@ -167,6 +171,7 @@ fn request_without_halves(
         body,
         dropped: rules.left_out(),
         changed: rules.changed(),
+        betas,
         stream: options.stream,
         reply,
     })
@@ -190,6 +195,7 @@ fn rewrapped(body: Vec<u8>, options: &RequestOptions<'_>) -> ConvertedRequest {
         body,
         dropped: Vec::new(),
         changed: Vec::new(),
+        betas: &[],
         stream: options.stream,
         reply,
     }
@@ -217,16 +223,19 @@ pub fn read_request(format: WireFormat, body: &[u8]) -> Result<Request<'_>, Unsu
     }
 }
 
-fn mend(request: &mut Request<'_>, to: WireFormat) {
+fn mend(request: &mut Request<'_>, to: WireFormat, accepts: native::Accepts) {
+    if !accepts.new_tools {
+        turns::offer_tools(request);
+    }
     if to != WireFormat::AltCli {
         turns::plain_documents(request);
     }
     pairs::arrange(request, to);
     match to {
-        WireFormat::Native => turns::alternate(request),
+        WireFormat::Native => turns::alternate(request, accepts.instructions),
         WireFormat::AltCli => {
             turns::without_empty(request);
-            turns::alternate(request);
+            turns::alternate(request, false);
             turns::name_results(request);
         }
         WireFormat::Chat | WireFormat::Responses => {}
@@ -244,7 +253,7 @@ fn note_names(request: &Request<'_>, to: WireFormat, rules: &mut Rules) {
         Part::ToolCall(call) => Some(&call.name),
         _ => None,
     });
-    let mut all = request.tools.iter().map(|tool| &tool.name).chain(calls);
+    let mut all = request.all_tools().map(|tool| &tool.name).chain(calls);
     rules.note_if(all.any(|name| names::wire_name(name, to) != name.flat()), Rule::Names);
 }
 

@@ -42,6 +42,12 @@ pub(super) struct ClaudeGeneration {
     /// Whether a request may end with the beginning of the answer.
     #[serde(default)]
     pub(super) takes_prefill: bool,
+    /// Whether instructions may stand in the middle of the conversation.
+    #[serde(default)]
+    pub(super) takes_instructions_inside: bool,
+    /// Whether thinking that is sent back is checked against all that stands before it.
+    #[serde(default)]
+    pub(super) binds_thinking: bool,
 }
 
 impl ClaudeGeneration {

@@ -1,5 +1,6 @@
 //! Writes turns as native messages.
 
+use super::request_write;
 use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{self, Array, Object};
 use crate::formats::conversation::{
@@ -47,7 +48,7 @@ pub(super) fn survives(part: &Part<'_>) -> bool {
         Part::Thinking(thinking) => thinking.signature.as_ref().is_some_and(|signature| {
             matches!(signature.origin, Origin::Native | Origin::NativeRedacted)
         }),
-        Part::Media(_) | Part::ToolCall(_) | Part::ToolResult(_) => true,
+        Part::Media(_) | Part::ToolCall(_) | Part::ToolResult(_) | Part::NewTool(_) => true,
     }
 }
 
@@ -62,7 +63,7 @@ pub(super) fn write(
     let last = messages.len().saturating_sub(1);
     let is_assistants = |message: &NativeMessage<'_, '_>| message.role == Role::Assistant;
     o.array("messages", |a| {
-        if messages.first().is_none_or(is_assistants) {
+        if messages.first().is_none_or(|message| message.role != Role::User) {
             rules.note(Rule::FirstTurn);
             write_user(a, OPENING);
         }
@@ -113,9 +114,16 @@ fn write_message(
     is_last: bool,
     rules: &mut Rules,
 ) {
-    let is_user = message.role == Role::User;
-    o.str("role", if is_user { "user" } else { "assistant" });
-    if is_user && let [Part::Text(text)] = message.parts.as_slice() {
+    let is_assistants = message.role == Role::Assistant;
+    o.word(
+        "role",
+        match message.role {
+            Role::System => "system",
+            Role::User => "user",
+            Role::Assistant => "assistant",
+        },
+    );
+    if !is_assistants && let [Part::Text(text)] = message.parts.as_slice() {
         o.text("content", text);
         return;
     }
@@ -124,7 +132,7 @@ fn write_message(
         for (index, part) in message.parts.iter().enumerate() {
             match part {
                 // The service refuses a prefilled answer that ends with white space.
-                Part::Text(text) if !is_user && is_last && index == end => {
+                Part::Text(text) if is_assistants && is_last && index == end => {
                     a.typed("text", |o| o.str("text", text.trim_end()))
                 }
                 part => write_part(a, part, rules),
@@ -143,6 +151,12 @@ fn write_part(a: &mut Array<'_>, part: &Part<'_>, rules: &mut Rules) {
         Part::Media(media) => write_media(a, media),
         Part::ToolCall(call) => write_call(a, call, rules),
         Part::ToolResult(result) => write_result(a, result),
+        Part::NewTool(tool) => a.typed("tool_addition", |o| {
+            o.object("tool", |o| {
+                o.word("type", "tool_definition");
+                o.object("definition", |o| request_write::write_tool(o, tool, rules));
+            });
+        }),
         Part::Thinking(thinking) => match &thinking.signature {
             Some(signature) if signature.origin == Origin::NativeRedacted => {
                 a.typed("redacted_thinking", |o| o.str("data", &signature.value));

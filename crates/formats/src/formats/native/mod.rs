@@ -2,14 +2,18 @@
 //!
 //! Shapes follow the vendor's own SDK types. It depends on no other format.
 
+mod accepts;
 mod generation;
 mod message_write;
 pub mod reply_read;
 pub mod reply_write;
 mod request_parts;
 pub mod request_read;
+mod request_tools;
 pub mod request_write;
 pub mod stream_read;
 pub mod stream_write;
 mod thinking;
 mod usage;
+
+pub use accepts::{Accepts, accepts};

@@ -3,11 +3,12 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use super::request_tools::{self, WireTool};
 use crate::formats::conversation::{
     Content, Media, MediaKind, Origin, Part, Rule, Rules, Signature, Str, Thinking, ToolCall,
     ToolName, ToolResult, Unsupported, locate,
 };
-use crate::formats::json_read::{Json, List};
+use crate::formats::json_read::{self, Json, List};
 
 /// The members of all kinds of blocks. A block is read in one pass, without buffering it first.
 #[derive(Deserialize, Default)]
@@ -37,8 +38,18 @@ pub(super) struct RequestBlock<'a> {
     data: Option<Str<'a>>,
     #[serde(borrow)]
     title: Option<Str<'a>>,
+    /// Of a change of the tools.
+    #[serde(borrow)]
+    tool: Option<Json<'a>>,
     cache_control: Option<IgnoredAny>,
     citations: Option<IgnoredAny>,
+}
+
+/// A tool that is defined in a message.
+#[derive(Deserialize)]
+struct ToolChange<'a> {
+    #[serde(borrow)]
+    definition: Option<WireTool<'a>>,
 }
 
 /// Source of an image or a document.
@@ -135,13 +146,35 @@ fn read_block<'a>(
             Some(Content::Text(text)) => parts.push(Part::Text(text)),
             _ => rules.note(Rule::VendorHistory),
         },
-        "tool_reference" | "browser_state" | "container_upload" => rules.note(Rule::VendorHistory),
+        "connector_text" => {
+            rules.note_if(block.text.is_none(), Rule::VendorHistory);
+            parts.extend(block.text.map(Part::Text));
+        }
+        "tool_addition" => parts.extend(read_addition(block.tool, field, rules)?),
+        "tool_removal" => rules.note(Rule::ToolRemoval),
+        "tool_reference" | "browser_state" | "container_upload" | "fallback"
+        | "mcp_tool_listing" => rules.note(Rule::VendorHistory),
         kind if kind.ends_with("_tool_use") || kind.ends_with("_tool_result") => {
             rules.note(Rule::VendorHistory)
         }
         _ => return Err(Rule::Unknown.refuse(format!("{field}.type"))),
     }
     Ok(())
+}
+
+/// A tool that a message defines. `None` if it is only named: it is among the tools already.
+fn read_addition<'a>(
+    tool: Option<Json<'a>>,
+    field: &str,
+    rules: &mut Rules,
+) -> Result<Option<Part<'a>>, Unsupported> {
+    let tool = tool.ok_or_else(|| Unsupported::missing(format!("{field}.tool")))?;
+    let field = format!("{field}.tool.definition");
+    let change: ToolChange<'a> = json_read::from_str(tool.get())
+        .map_err(|_| Unsupported::new(&*field, "this is not a tool"))?;
+    let Some(definition) = change.definition else { return Ok(None) };
+    let tool = request_tools::read(definition, || field, rules)?;
+    Ok(tool.map(|tool| Part::NewTool(Box::new(tool))))
 }
 
 fn read_call<'a>(block: RequestBlock<'a>, field: &str) -> Result<ToolCall<'a>, Unsupported> {

@@ -5,11 +5,12 @@ use serde::de::IgnoredAny;
 use serde_json::Number;
 
 use super::request_parts::{self, RequestBlock};
+use super::request_tools::{self, NativeToolChoice, WireTool};
 use crate::formats::conversation::locate::{self, parse, texts};
 use crate::formats::conversation::request::ReasoningMode;
 use crate::formats::conversation::{
-    Content, Effort, OutputFormat, Reasoning, Request, Role, Rule, Rules, Sampling, Str, Tool,
-    ToolChoice, ToolKind, ToolName, Turn, Unsupported, WebSearch, number, schema,
+    Content, Effort, OutputFormat, Part, Reasoning, Request, Role, Rule, Rules, Sampling, Str,
+    Turn, Unsupported, number, schema,
 };
 use crate::formats::json_read::{Json, List};
 
@@ -50,6 +51,13 @@ struct Body<'a> {
     mcp_servers: Option<IgnoredAny>,
     speed: Option<IgnoredAny>,
     inference_geo: Option<IgnoredAny>,
+    safeguards: Option<IgnoredAny>,
+    fallbacks: Option<IgnoredAny>,
+    compaction: Option<IgnoredAny>,
+    diagnostics: Option<IgnoredAny>,
+    billing_policy: Option<IgnoredAny>,
+    #[serde(borrow)]
+    thread: Option<Thread<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -58,37 +66,19 @@ struct Message<'a> {
     role: Str<'a>,
     #[serde(borrow)]
     content: Option<Content<'a, RequestBlock<'a>>>,
+    /// How long a system message is shown: `next_user_message`, or always.
+    #[serde(borrow)]
+    clear_at: Option<Str<'a>>,
+    /// Of a system message: for this turn.
+    #[serde(borrow)]
+    output_config: Option<OutputConfig<'a>>,
 }
 
+/// History at the service.
 #[derive(Deserialize)]
-struct WireTool<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Option<Str<'a>>,
-    #[serde(borrow)]
-    name: Option<Str<'a>>,
-    #[serde(borrow)]
-    description: Option<Str<'a>>,
-    #[serde(borrow)]
-    input_schema: Option<Json<'a>>,
-    strict: Option<bool>,
-    #[serde(borrow)]
-    allowed_domains: Option<List<'a, Str<'a>>>,
-    #[serde(borrow)]
-    blocked_domains: Option<List<'a, Str<'a>>>,
-    #[serde(default, deserialize_with = "number::whole")]
-    max_uses: Option<u64>,
-    #[serde(borrow)]
-    user_location: Option<Json<'a>>,
-    cache_control: Option<IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-struct NativeToolChoice<'a> {
+struct Thread<'a> {
     #[serde(borrow, rename = "type")]
     kind: Str<'a>,
-    #[serde(borrow)]
-    name: Option<Str<'a>>,
-    disable_parallel_tool_use: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -127,28 +117,35 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
     let body: Body<'_> = parse(body)?;
     let mut rules = Rules::default();
     note_vendor_fields(&body, &mut rules);
+    if body.thread.as_ref().is_some_and(|thread| &*thread.kind == "continue") {
+        return Err(Rule::Stored.refuse("thread"));
+    }
     let mut turns = Vec::with_capacity(body.messages.room());
+    let mut instructions = Inside::default();
     for (index, message) in body.messages.into_iter().enumerate() {
         let message =
             message.map_err(|unread| locate::element(&format!("messages.{index}"), &unread))?;
+        instructions.note(&message, turns.len());
         turns.push(read_message(message, index, &mut rules)?);
     }
+    instructions.clear(&mut turns, &mut rules);
     let parallel_tools =
         body.tool_choice.as_ref().and_then(|choice| choice.disable_parallel_tool_use).map(|no| !no);
     let own = body.tools.unwrap_or_default();
     let mut tools = Vec::with_capacity(own.room());
     for (index, tool) in own.into_iter().enumerate() {
         let tool = tool.map_err(|unread| locate::element(&format!("tools.{index}"), &unread))?;
-        tools.extend(read_tool(tool, index, &mut rules)?);
+        tools.extend(request_tools::read(tool, || format!("tools.{index}"), &mut rules)?);
     }
-    let effort =
-        body.output_config.as_ref().and_then(|config| Effort::parse(config.effort.as_deref()?));
+    let effort = instructions.effort.or_else(|| effort_of(body.output_config.as_ref()));
     let format = body.output_config.and_then(|config| config.format).or(body.output_format);
     Ok(Request {
         model: body.model.unwrap_or_default().into_text(),
         system: request_parts::texts(body.system.unwrap_or_default(), "system", &mut rules)?,
         turns,
-        tool_choice: body.tool_choice.and_then(|choice| read_choice(choice, &tools, &mut rules)),
+        tool_choice: body
+            .tool_choice
+            .and_then(|choice| request_tools::read_choice(choice, &tools, &mut rules)),
         tools,
         parallel_tools,
         max_tokens: body.max_tokens,
@@ -175,6 +172,44 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
     })
 }
 
+/// What messages of the role `system` say beside their text.
+#[derive(Default)]
+struct Inside {
+    /// The turns that are shown until the user's next message.
+    passing: Vec<usize>,
+    /// The effort for the turn that the request ends with.
+    effort: Option<Effort>,
+}
+
+impl Inside {
+    /// Looks at the message that becomes the turn at this place.
+    fn note(&mut self, message: &Message<'_>, at: usize) {
+        match &*message.role {
+            "assistant" => self.effort = None,
+            "system" => {
+                self.effort = effort_of(message.output_config.as_ref()).or(self.effort);
+                if message.clear_at.as_deref() == Some("next_user_message") {
+                    self.passing.push(at);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Empties the turns that the model is no longer shown: a message of the user follows.
+    fn clear(&self, turns: &mut [Turn<'_>], rules: &mut Rules) {
+        let last = turns.iter().rposition(|turn| turn.role == Role::User).unwrap_or_default();
+        for at in self.passing.iter().filter(|at| **at < last) {
+            turns[*at].parts.retain(|part| !matches!(part, Part::Text(_)));
+            rules.note(Rule::ClearedSystem);
+        }
+    }
+}
+
+fn effort_of(config: Option<&OutputConfig<'_>>) -> Option<Effort> {
+    Effort::parse(config?.effort.as_deref()?)
+}
+
 fn note_vendor_fields(body: &Body<'_>, rules: &mut Rules) {
     let fields = [
         &body.service_tier,
@@ -183,8 +218,14 @@ fn note_vendor_fields(body: &Body<'_>, rules: &mut Rules) {
         &body.mcp_servers,
         &body.speed,
         &body.inference_geo,
+        &body.safeguards,
+        &body.fallbacks,
+        &body.compaction,
+        &body.diagnostics,
+        &body.billing_policy,
     ];
-    rules.note_if(fields.iter().any(|field| field.is_some()), Rule::VendorFields);
+    let is_used = fields.iter().any(|field| field.is_some()) || body.thread.is_some();
+    rules.note_if(is_used, Rule::VendorFields);
     rules.note_if(body.cache_control.is_some(), Rule::CacheMarks);
 }
 
@@ -205,60 +246,6 @@ fn read_message<'a>(
     };
     let parts = request_parts::read(content, &field, rules)?;
     Ok(Turn { role, parts })
-}
-
-/// `None` for a tool that only this vendor runs.
-fn read_tool<'a>(
-    tool: WireTool<'a>,
-    index: usize,
-    rules: &mut Rules,
-) -> Result<Option<Tool<'a>>, Unsupported> {
-    rules.note_if(tool.cache_control.is_some(), Rule::CacheMarks);
-    if tool.name.is_none() && matches!(tool.kind.as_deref(), None | Some("custom")) {
-        return Err(Unsupported::missing(format!("tools.{index}.name")));
-    }
-    let name = ToolName::plain(tool.name.unwrap_or_default().into_text());
-    let kind = match tool.kind.as_deref() {
-        None | Some("custom") => ToolKind::Function {
-            schema: schema::read_tool(tool.input_schema, rules),
-            strict: tool.strict,
-        },
-        Some(kind) if kind.starts_with("web_search") => ToolKind::WebSearch(Box::new(WebSearch {
-            allowed_domains: texts(tool.allowed_domains, "tools")?,
-            blocked_domains: texts(tool.blocked_domains, "tools")?,
-            max_uses: tool.max_uses,
-            user_location: tool.user_location.map(schema::validated),
-            has_more: false,
-        })),
-        Some(_) => {
-            rules.note(Rule::VendorTools);
-            return Ok(None);
-        }
-    };
-    Ok(Some(Tool { name, description: tool.description, kind }))
-}
-
-fn read_choice<'a>(
-    choice: NativeToolChoice<'a>,
-    tools: &[Tool<'_>],
-    rules: &mut Rules,
-) -> Option<ToolChoice<'a>> {
-    match &*choice.kind {
-        "auto" => Some(ToolChoice::Auto),
-        "any" => Some(ToolChoice::Required),
-        "none" => Some(ToolChoice::None),
-        _ => {
-            let name = choice.name.unwrap_or_default().into_text();
-            match tools.iter().find(|tool| tool.name.name == name) {
-                Some(Tool { kind: ToolKind::WebSearch(_), .. }) => Some(ToolChoice::WebSearch),
-                Some(_) => Some(ToolChoice::Tool(ToolName::plain(name))),
-                None => {
-                    rules.note(Rule::VendorTools);
-                    None
-                }
-            }
-        }
-    }
 }
 
 fn read_thinking(config: Option<&ThinkingConfig<'_>>) -> Result<ReasoningMode, Unsupported> {

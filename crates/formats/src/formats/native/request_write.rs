@@ -4,7 +4,7 @@
 //! the calls before them, no text is blank, thinking excludes some other fields. Violations are
 //! fixed here, by the rules.
 
-use super::generation::ClaudeGeneration;
+use super::generation::{ClaudeGeneration, Mode};
 use super::message_write;
 use super::thinking::{self, ThinkingMode};
 use crate::domain::format::WireFormat;
@@ -43,19 +43,7 @@ pub fn write(
         write_system(o, request, rules);
         message_write::write(o, request, generation.takes_prefill, rules);
         write_tools(o, request, (target, generation), rules);
-        match thinking {
-            ThinkingMode::Unset | ThinkingMode::Effort(_) => {}
-            ThinkingMode::Off => o.object("thinking", |o| o.word("type", "disabled")),
-            ThinkingMode::On(budget) => o.object("thinking", |o| {
-                o.word("type", "enabled");
-                o.uint("budget_tokens", budget);
-            }),
-            ThinkingMode::Adaptive(_) => o.object("thinking", |o| {
-                o.word("type", "adaptive");
-                // Otherwise the thinking's text is empty.
-                o.word("display", "summarized");
-            }),
-        }
+        write_thinking(o, &thinking, generation);
         if generation.is_adaptive() {
             leave_sampling_out(request, rules);
         } else {
@@ -77,6 +65,35 @@ pub fn write(
             o.bool("stream", true);
         }
     }))
+}
+
+fn write_thinking(o: &mut Object<'_>, thinking: &ThinkingMode, generation: ClaudeGeneration) {
+    let unset = matches!(thinking, ThinkingMode::Unset | ThinkingMode::Effort(_));
+    let is_shown =
+        matches!(thinking, ThinkingMode::Adaptive(_)) || unset && generation.mode == Mode::Always;
+    let binds = generation.binds_thinking && !matches!(thinking, ThinkingMode::Off);
+    if unset && !is_shown && !binds {
+        return;
+    }
+    o.object("thinking", |o| {
+        match thinking {
+            ThinkingMode::Unset | ThinkingMode::Effort(_) => {}
+            ThinkingMode::Off => o.word("type", "disabled"),
+            ThinkingMode::On(budget) => {
+                o.word("type", "enabled");
+                o.uint("budget_tokens", *budget);
+            }
+            ThinkingMode::Adaptive(_) => o.word("type", "adaptive"),
+        }
+        if is_shown {
+            // Otherwise the thinking's text is empty, and so is that between tool calls.
+            o.word("display", "summarized");
+        }
+        if binds {
+            // Thinking that was made after other messages is left out by the service, not refused.
+            o.object("block_binding", |o| o.word("prefix_mismatch_behavior", "drop_block"));
+        }
+    });
 }
 
 fn note_losses(request: &Request<'_>, rules: &mut Rules) {
@@ -116,6 +133,7 @@ fn write_tools(
 ) {
     let allowed = request.allowed_tools();
     rules.note_if(allowed.is_some(), Rule::AllowedTools);
+    let allowed = allowed.filter(|_| !generation.binds_thinking);
     let is_sent =
         |tool: &&Tool<'_>| allowed.as_ref().is_none_or(|names| names.contains(&tool.name));
     let tools: Vec<&Tool<'_>> = request.tools.iter().filter(is_sent).collect();
@@ -160,7 +178,7 @@ fn write_tools(
     });
 }
 
-fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
+pub(super) fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
     match &tool.kind {
         ToolKind::WebSearch(search) => {
             rules.note(Rule::WebSearch);

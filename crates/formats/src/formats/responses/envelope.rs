@@ -71,6 +71,29 @@ pub(super) fn status(state: ResponseState<'_>) -> (&'static str, Option<&'static
     }
 }
 
+/// What a text of the reply is. Codex shows the two in different ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// A call follows.
+    Commentary,
+    /// The reply ends with it, or more of the answer follows.
+    FinalAnswer,
+}
+
+impl Phase {
+    /// The phase of a text, given whether a call follows it.
+    pub(super) const fn before(call: bool) -> Self {
+        if call { Self::Commentary } else { Self::FinalAnswer }
+    }
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Commentary => "commentary",
+            Self::FinalAnswer => "final_answer",
+        }
+    }
+}
+
 /// One output item, as far as it is known.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Item<'i> {
@@ -78,6 +101,7 @@ pub(super) enum Item<'i> {
     Message {
         text: Option<&'i Str<'i>>,
         refusal: bool,
+        phase: Option<Phase>,
     },
     /// `proof` is what the client must send back.
     Reasoning {
@@ -114,10 +138,13 @@ impl Item<'_> {
     pub(super) fn write(&self, o: &mut Object<'_>, id: &str, status: &str) {
         o.str("id", id);
         match self {
-            Self::Message { text, refusal } => {
+            Self::Message { text, refusal, phase } => {
                 o.word("type", "message");
                 o.str("status", status);
                 o.word("role", "assistant");
+                if let Some(phase) = phase {
+                    o.word("phase", phase.as_str());
+                }
                 o.array("content", |a| {
                     if let Some(text) = text {
                         a.object(|o| write_part(o, text, *refusal));

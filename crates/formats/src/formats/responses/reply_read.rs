@@ -207,6 +207,8 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
 pub fn finish(incomplete: bool, reason: Option<&str>, refused: bool) -> Finish {
     match reason {
         Some("content_filter") if incomplete => Finish::Refusal,
+        // The client sent other instructions meanwhile: another reply follows.
+        Some("steered") if incomplete => Finish::Stop,
         _ if incomplete => Finish::Length,
         _ if refused => Finish::Refusal,
         _ => Finish::Stop,

@@ -1,8 +1,8 @@
 //! Writes a responses reply.
 
-use super::envelope::{self, Item, ResponseState};
+use super::envelope::{self, Item, Phase, ResponseState};
 use crate::formats::conversation::json::{self, Object};
-use crate::formats::conversation::{Origin, Reply, ReplyContext, ReplyPart, schema};
+use crate::formats::conversation::{Finish, Origin, Reply, ReplyContext, ReplyPart, schema};
 use crate::formats::names::call_id;
 
 /// Writes a whole response.
@@ -12,19 +12,30 @@ pub fn write(reply: &Reply<'_>, context: &ReplyContext) -> Vec<u8> {
     json::document_of(reply.size(), |o| {
         envelope::write(o, context, state, |items| {
             for (index, part) in reply.parts.iter().enumerate() {
-                items.object(|o| write_part(o, part, index, context));
+                let next = reply.parts.get(index + 1);
+                let calls = next.map_or(reply.finish == Finish::ToolCalls, ReplyPart::is_tool_call);
+                items.object(|o| write_part(o, part, (index, Phase::before(calls)), context));
             }
         });
     })
 }
 
-fn write_part(o: &mut Object<'_>, part: &ReplyPart<'_>, index: usize, context: &ReplyContext) {
+fn write_part(
+    o: &mut Object<'_>,
+    part: &ReplyPart<'_>,
+    (index, phase): (usize, Phase),
+    context: &ReplyContext,
+) {
     let mut write = |item: Item<'_>| {
         item.write(o, &context.nth_id(item.prefix(), index), "completed");
     };
     match part {
-        ReplyPart::Text(text) => write(Item::Message { text: Some(text), refusal: false }),
-        ReplyPart::Refusal(text) => write(Item::Message { text: Some(text), refusal: true }),
+        ReplyPart::Text(text) => {
+            write(Item::Message { text: Some(text), refusal: false, phase: Some(phase) })
+        }
+        ReplyPart::Refusal(text) => {
+            write(Item::Message { text: Some(text), refusal: true, phase: None })
+        }
         ReplyPart::Thinking(thinking) => {
             let proof =
                 thinking.signature.as_ref().map(|signature| signature.seal(Origin::Responses));

@@ -63,7 +63,7 @@ pub(super) struct Input<'a> {
     /// Instructions before the first other item.
     pub system: Vec<Str<'a>>,
     pub turns: Vec<Turn<'a>>,
-    /// Tools that were added during the conversation.
+    /// Tools that were added before the conversation.
     pub tools: Vec<Tool<'a>>,
     /// The last turn consists of results, which are collected in one turn.
     in_results: bool,
@@ -127,7 +127,15 @@ impl<'a> Input<'a> {
             }
             "additional_tools" => {
                 let place = (&*format!("{field}.tools"), None);
-                request_tools::read(item.tools.unwrap_or_default(), place, &mut self.tools, rules)?;
+                let tools = item.tools.unwrap_or_default();
+                if self.turns.is_empty() {
+                    request_tools::read(tools, place, &mut self.tools, rules)?;
+                } else {
+                    let mut new = Vec::new();
+                    request_tools::read(tools, place, &mut new, rules)?;
+                    let parts = new.into_iter().map(|tool| Part::NewTool(Box::new(tool)));
+                    self.turns.push(Turn { role: Role::System, parts: parts.collect() });
+                }
             }
             "item_reference" => return Err(Rule::Stored.refuse(field)),
             // Steps of tools that the vendor runs, and other items that only the vendor can read.

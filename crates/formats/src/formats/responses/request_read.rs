@@ -8,8 +8,8 @@ use super::request_items::{self, Item};
 use super::request_tools::{self, Choice, WireTool};
 use crate::formats::conversation::locate::parse;
 use crate::formats::conversation::{
-    Content, Effort, OutputFormat, Reasoning, Request, Rule, Rules, Sampling, Str, Unsupported,
-    number, schema,
+    Content, Effort, OutputFormat, Part, Reasoning, Request, Rule, Rules, Sampling, Str, ToolName,
+    Unsupported, number, schema,
 };
 use crate::formats::json_read::{Json, List};
 
@@ -97,6 +97,12 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
     let own = body.tools.unwrap_or_default();
     request_tools::read(own, ("tools", None), &mut tools, &mut rules)?;
     tools.extend(input.tools);
+    let added = input.turns.iter().flat_map(|turn| &turn.parts).filter_map(|part| match part {
+        Part::NewTool(tool) => Some(&tool.name),
+        _ => None,
+    });
+    let known: Vec<ToolName<'_>> =
+        tools.iter().map(|tool| &tool.name).chain(added).cloned().collect();
     let mut system: Vec<_> = body.instructions.into_iter().collect();
     system.extend(input.system);
     let (format, verbosity) = body.text.map_or((None, None), |text| (text.format, text.verbosity));
@@ -106,7 +112,7 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
         turns: input.turns,
         tool_choice: body
             .tool_choice
-            .map(|choice| request_tools::read_choice(choice, &tools, &mut rules))
+            .map(|choice| request_tools::read_choice(choice, &known, &mut rules))
             .transpose()?
             .flatten(),
         tools,

@@ -124,7 +124,7 @@ fn read_search<'a>(tool: &WireTool<'a>) -> Result<WebSearch<'a>, Unsupported> {
 /// Reads a tool choice. A namespaced tool is chosen by its bare name.
 pub(super) fn read_choice<'a>(
     choice: Content<'a, Choice<'a>>,
-    tools: &[Tool<'a>],
+    tools: &[ToolName<'a>],
     rules: &mut Rules,
 ) -> Result<Option<ToolChoice<'a>>, Unsupported> {
     let wrong = |unread: Unread<'_>| locate::element("tool_choice", &unread);
@@ -150,7 +150,7 @@ pub(super) fn read_choice<'a>(
             let all = choice.tools.unwrap_or_default();
             // Of tools with the same name in two namespaces, the first one.
             let known: HashMap<&str, &ToolName<'a>> =
-                tools.iter().rev().map(|tool| (&*tool.name.name, &tool.name)).collect();
+                tools.iter().rev().map(|name| (&*name.name, name)).collect();
             Some(ToolChoice::Allowed {
                 names: all
                     .collect(|tool| {
@@ -170,7 +170,7 @@ pub(super) fn read_choice<'a>(
     })
 }
 
-fn known_name<'a>(name: Str<'a>, tools: &[Tool<'a>]) -> ToolName<'a> {
-    let known = tools.iter().find(|tool| *tool.name.name == *name);
-    known.map_or_else(|| ToolName::plain(name.into_text()), |tool| tool.name.clone())
+fn known_name<'a>(name: Str<'a>, tools: &[ToolName<'a>]) -> ToolName<'a> {
+    let known = tools.iter().find(|tool| *tool.name == *name).cloned();
+    known.unwrap_or_else(|| ToolName::plain(name.into_text()))
 }

@@ -4,7 +4,7 @@
 //! The last event repeats the complete reply, as the format requires; so this writer keeps what it
 //! wrote, up to a bound.
 
-use super::envelope::{self, Item, ResponseState, write_part};
+use super::envelope::{self, Item, Phase, ResponseState, write_part};
 use crate::domain::usage::Usage;
 use crate::formats::conversation::frame;
 use crate::formats::conversation::json::Object;
@@ -35,6 +35,9 @@ pub struct Writer {
     delta: Option<Template>,
     item_id: String,
     text: String,
+    /// The text is that of a message which waits for its last event: the next block tells whether
+    /// it is the answer.
+    waits: bool,
     /// JSON texts of the finished items, comma-separated.
     items: Vec<u8>,
 }
@@ -66,7 +69,10 @@ impl Writer {
                     });
                 }
             }
-            Event::Open(block) => self.open(block, context, out),
+            Event::Open(block) => {
+                self.end_message(matches!(block, Block::Tool { .. }), out);
+                self.open(block, context, out);
+            }
             Event::Delta(text) => self.delta(text, out)?,
             Event::Signature(signature) => {
                 if let Some(OpenItem::Thinking { proof }) = &mut self.open {
@@ -75,7 +81,10 @@ impl Writer {
             }
             Event::Close => self.close(out),
             Event::Turn(_) | Event::Head { .. } | Event::Done(_) => {}
-            Event::Finish { finish, usage } => self.end(finish, usage, context, out),
+            Event::Finish { finish, usage } => {
+                self.end_message(*finish == Finish::ToolCalls, out);
+                self.end(finish, usage, context, out);
+            }
         }
         Ok(())
     }
@@ -201,7 +210,23 @@ impl Writer {
         };
         let said = Str::from(said);
         self.emit_done(&open, &said, out);
-        let item = open.item(Some(&said), &said);
+        if matches!(open, OpenItem::Text { refusal: false }) {
+            (self.text, self.waits) = (text, true);
+            return;
+        }
+        self.item_done(open.item(Some(&said), &said), out);
+    }
+
+    /// Ends the message that waits, if one does. `call`: whether a tool call follows.
+    fn end_message(&mut self, call: bool, out: &mut Vec<u8>) {
+        if std::mem::take(&mut self.waits) {
+            let text = Str::from(std::mem::take(&mut self.text));
+            let phase = Some(Phase::before(call));
+            self.item_done(Item::Message { text: Some(&text), refusal: false, phase }, out);
+        }
+    }
+
+    fn item_done(&mut self, item: Item<'_>, out: &mut Vec<u8>) {
         let json = item.to_json(&self.item_id, "completed");
         let index = self.index as u64;
         self.emit(out, "response.output_item.done", |o| {
@@ -282,7 +307,9 @@ impl OpenItem {
     /// The item with its text so far; a message has no part before it has text.
     fn item<'i>(&'i self, message: Option<&'i Str<'i>>, text: &'i Str<'i>) -> Item<'i> {
         match self {
-            Self::Text { refusal } => Item::Message { text: message, refusal: *refusal },
+            Self::Text { refusal } => {
+                Item::Message { text: message, refusal: *refusal, phase: None }
+            }
             Self::Thinking { proof } => Item::Reasoning { text, proof: proof.as_deref() },
             Self::Call { call, name, free_text: false } => Item::Call {
                 id: call,

@@ -1,0 +1,126 @@
+//! Blocks and items that agents of autumn 2026 send and receive, on converted routes. Shapes: the
+//! vendors' SDKs (anthropic 2.14, openai 3.57).
+
+use serde_json::{Value, json};
+use tollgate::domain::format::WireFormat::{self, Chat, Native, Responses};
+use tollgate::formats::convert::{self, ConvertedRequest, RequestOptions};
+
+use super::golden::{convert_stream, reply_context};
+
+fn sent(from: WireFormat, to: WireFormat, body: &Value) -> (Value, ConvertedRequest) {
+    let options = RequestOptions::new("gpt-6", true);
+    let request = convert::request(from, to, body.to_string().as_bytes(), &options).unwrap();
+    (serde_json::from_slice(&request.body).unwrap(), request)
+}
+
+#[test]
+fn a_session_with_blocks_of_its_vendor_goes_on_in_another_format() {
+    let body = json!({
+        "model": "m", "max_tokens": 9, "safeguards": [{"type": "dangerous_tool_use"}],
+        "fallbacks": "default", "thread": {"type": "create"},
+        "tools": [{"name": "a", "input_schema": {"type": "object"}}],
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": [
+                {"type": "fallback", "from": {"model": "x"}, "to": {"model": "y"}, "trigger": null},
+                {"type": "connector_text", "text": "from a connector"},
+                {"type": "mcp_tool_listing", "mcp_server_name": "s", "tools": []},
+                {"type": "text", "text": "ho"},
+            ]},
+            {"role": "system", "content": [
+                {"type": "tool_addition", "tool": {"type": "tool_reference", "name": "a"}},
+                {"type": "tool_addition", "tool": {"type": "tool_definition",
+                    "definition": {"name": "b", "input_schema": {"type": "object"}}}},
+                {"type": "tool_removal", "tool": {"type": "tool_reference", "name": "a"}},
+            ]},
+            {"role": "system", "content": "once", "clear_at": "next_user_message"},
+            {"role": "user", "content": "go on"},
+            {"role": "system", "content": "now", "clear_at": "next_user_message",
+             "output_config": {"effort": "high"}},
+        ],
+    });
+    let (to_chat, request) = sent(Native, Chat, &body);
+    let names: Vec<&Value> =
+        to_chat["tools"].as_array().unwrap().iter().map(|tool| &tool["function"]["name"]).collect();
+    assert_eq!(names, ["a", "b"], "{to_chat}");
+    let text = to_chat.to_string();
+    assert!(text.contains("from a connector") && text.contains("now"), "{text}");
+    assert!(!text.contains("once"), "the model is no longer shown it: {text}");
+    for rule in ["vendor_fields", "vendor_history", "tool_removal", "cleared_system"] {
+        assert!(request.dropped.contains(&rule), "{rule}: {:?}", request.dropped);
+    }
+    let (to_responses, _) = sent(Native, Responses, &body);
+    assert_eq!(to_responses["reasoning"]["effort"], "high", "of this turn: {to_responses}");
+}
+
+#[test]
+fn a_thread_that_goes_on_at_its_service_is_refused_elsewhere() {
+    let body = json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}],
+        "thread": {"type": "continue", "previous_message_id": "msg_1"}});
+    let refused = convert::request(
+        Native,
+        Chat,
+        body.to_string().as_bytes(),
+        &RequestOptions::new("m", true),
+    );
+    assert_eq!(refused.unwrap_err().field, "thread");
+}
+
+/// The texts of a responses stream's messages with their phase, as its last event has them and as
+/// the events before.
+fn phases(blocks: &[Value], stop: &str) -> (Vec<(String, String)>, Vec<(String, String)>) {
+    let mut events = vec![
+        json!({"type": "message_start", "message": {"id": "m", "type": "message",
+        "role": "assistant", "model": "m", "content": [], "usage": {"input_tokens": 1, "output_tokens": 1}}}),
+    ];
+    for (index, block) in blocks.iter().enumerate() {
+        events.push(json!({"type": "content_block_start", "index": index, "content_block": block}));
+        if block["type"] == "text" {
+            events.push(json!({"type": "content_block_delta", "index": index,
+                "delta": {"type": "text_delta", "text": format!("t{index}")}}));
+        }
+        events.push(json!({"type": "content_block_stop", "index": index}));
+    }
+    events.push(json!({"type": "message_delta", "delta": {"stop_reason": stop}, "usage": {"output_tokens": 5}}));
+    events.push(json!({"type": "message_stop"}));
+    let bytes: String = events
+        .iter()
+        .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()))
+        .collect();
+    let context = reply_context(std::path::Path::new("/nowhere"), Responses, Native);
+    let out =
+        String::from_utf8(convert_stream(Native, Responses, bytes.as_bytes(), context)).unwrap();
+    let events: Vec<Value> = out
+        .lines()
+        .filter_map(|line| {
+            line.strip_prefix("data: ").map(|data| serde_json::from_str(data).unwrap())
+        })
+        .collect();
+    let message = |item: &Value| {
+        let text = item["content"][0]["text"].as_str()?.to_owned();
+        Some((text, item["phase"].as_str().unwrap_or_default().to_owned()))
+    };
+    let done = events.iter().filter(|event| event["type"] == "response.output_item.done");
+    let last = &events.last().unwrap()["response"]["output"];
+    (
+        done.filter_map(|event| message(&event["item"])).collect(),
+        last.as_array().unwrap().iter().filter_map(message).collect(),
+    )
+}
+
+#[test]
+fn codex_can_tell_commentary_from_the_answer() {
+    let text = || json!({"type": "text", "text": ""});
+    let call = || json!({"type": "tool_use", "id": "c", "name": "f", "input": {}});
+    for (blocks, stop, expected) in [
+        (vec![text(), call()], "tool_use", vec!["commentary"]),
+        (vec![text()], "end_turn", vec!["final_answer"]),
+        (vec![text(), text()], "end_turn", vec!["final_answer", "final_answer"]),
+        (vec![text(), call(), text()], "tool_use", vec!["commentary", "commentary"]),
+    ] {
+        let (done, last) = phases(&blocks, stop);
+        let said: Vec<&str> = done.iter().map(|(_, phase)| &**phase).collect();
+        assert_eq!(said, expected, "{blocks:?}");
+        assert_eq!(done, last, "{blocks:?}");
+    }
+}
