@@ -17,7 +17,7 @@ mod dispatch;
 pub mod envelope;
 mod head_timer;
 mod holdings;
-mod limits;
+pub mod limits;
 pub mod live;
 pub mod made;
 mod openapi;

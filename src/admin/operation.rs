@@ -144,7 +144,7 @@ pub struct Operation {
     /// Largest body that is read, bytes.
     pub max_body: usize,
     /// Codes beyond those that every operation of its permission and body may answer.
-    pub errors: &'static [Code],
+    pub errors: Vec<Code>,
     /// Whether the result is wrapped in `{ok, data}`.
     pub enveloped: bool,
     /// Whether it is part of the published API: what only the web interface uses is not in the
@@ -280,7 +280,7 @@ impl Operation {
             let body: B = read(sent)?;
             Ok(Box::new(move |call| Box::pin(run(call, body))))
         });
-        let (doc, errors): (_, &'static [Code]) = ("", &[]);
+        let (doc, errors) = ("", Vec::new());
         let (verb, enveloped, max_body) = (Verb::Post, true, MAX_BODY);
         let (media, published) = ("application/json", true);
         Self {
@@ -332,8 +332,9 @@ impl Operation {
     }
 
     /// Gives it its own error codes.
-    pub fn errors(self, errors: &'static [Code]) -> Self {
-        Self { errors, ..self }
+    pub fn errors(mut self, errors: &[Code]) -> Self {
+        self.errors.extend_from_slice(errors);
+        self
     }
 
     /// Takes it out of the published API.

@@ -49,7 +49,7 @@ pub struct Config {
     pub log: Log,
     /// OTLP: what is sent to collectors.
     pub telemetry: Telemetry,
-    /// Of daily, weekly and monthly windows, and of times that clients send without an offset.
+    /// Of calendar windows, and of times that clients send without an offset.
     pub time_zone: Tz,
     /// How the process ends (`shutdown.*`).
     pub shutdown: Shutdown,

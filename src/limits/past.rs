@@ -85,7 +85,7 @@ fn stretches(
     zone: Tz,
     now: Timestamp,
 ) -> Vec<(Timestamp, Timestamp)> {
-    let begins = [Window::Weekly, Window::Monthly].map(|window| window.start(now, zone));
+    let begins = Window::BY_DATE.map(|window| window.start(now, zone));
     let mut cuts: Vec<Timestamp> =
         begins.into_iter().filter(|at| *at > oldest && *at < recent).collect();
     cuts.extend([oldest, recent]);

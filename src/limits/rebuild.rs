@@ -78,8 +78,8 @@ impl Memory {
     }
 
     pub(super) fn rebuild_from(now: Timestamp, tz: Tz) -> Timestamp {
-        let calendar = Window::Monthly.start(now, tz).min(Window::Weekly.start(now, tz));
-        calendar.min(now.plus_ms(-KEEP_MINUTES * 60_000))
+        let starts = Window::BY_DATE.map(|window| window.start(now, tz));
+        starts.into_iter().fold(now.plus_ms(-KEEP_MINUTES * 60_000), Ord::min)
     }
 
     /// Every holder, with what it spent.

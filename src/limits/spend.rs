@@ -48,13 +48,12 @@ pub(super) struct Spend {
     pub(super) late: i64,
 }
 
-/// A holder's lifetime spend, its spend in the current week and month, and in each minute of the
-/// past day.
+/// A holder's lifetime spend, its spend in the current windows [`Window::BY_DATE`], and in each
+/// minute of the past day.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sums {
     pub(super) total: NanoUsd,
-    pub(super) weekly: NanoUsd,
-    pub(super) monthly: NanoUsd,
+    pub(super) by_date: [NanoUsd; 2],
     pub(super) minutes: Vec<(i64, NanoUsd)>,
 }
 
@@ -271,8 +270,8 @@ impl Spend {
             .iter()
             .filter(|bucket| bucket.minute >= self.minute.saturating_sub(KEEP_MINUTES));
         let minutes = kept.map(|bucket| (bucket.minute, bucket.held.spent)).collect();
-        let (weekly, monthly) = (self.weekly.held().spent, self.monthly.held().spent);
-        Sums { total: self.total.spent, weekly, monthly, minutes }
+        let by_date = [&self.weekly, &self.monthly].map(|window| window.held().spent);
+        Sums { total: self.total.spent, by_date, minutes }
     }
 
     /// Nothing was ever spent, and nothing is reserved.

@@ -81,7 +81,7 @@ mod tests {
             let ask = Admission { request, now: NOON, key, user, session, estimate, asks };
             counters.admit(&ask).now_or_never().unwrap().unwrap()
         };
-        let total = |usage: HolderUsage| usage.total.current;
+        let total = |usage: HolderUsage| usage.money.total.current;
         let key_usage = |at| total(counters.key_usage(&key, at).now_or_never().unwrap());
         let user_usage = |at| total(counters.user_usage(&user, at).now_or_never().unwrap());
         let held = |counters: &Counters| {

@@ -6,8 +6,7 @@ use super::memory::Memory;
 use super::spend::Spend;
 use crate::domain::clock::Timestamp;
 use crate::domain::key::Key;
-use crate::domain::limit_type::Period;
-use crate::domain::limits::Limits;
+use crate::domain::limits::{ByPeriod, Limits};
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
 use crate::domain::user::User;
@@ -15,34 +14,12 @@ use crate::domain::user::User;
 /// One holder's use of its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HolderUsage {
-    /// The past five hours.
-    pub five_hours: MoneyUsage,
-    /// The day, fixed or rolling by the holder's own reset.
-    pub daily: MoneyUsage,
-    /// The calendar week.
-    pub weekly: MoneyUsage,
-    /// The calendar month.
-    pub monthly: MoneyUsage,
-    /// Since the first record.
-    pub total: MoneyUsage,
+    /// Spending; the day is by the holder's own reset.
+    pub money: ByPeriod<MoneyUsage>,
     /// Live sessions, and the limit on them.
     pub sessions: CountUsage,
     /// Requests of the past 60 seconds. Users only; zero for keys and providers.
     pub rpm: CountUsage,
-}
-
-impl HolderUsage {
-    /// Spending by period.
-    #[must_use]
-    pub const fn windows(&self) -> [(Period, MoneyUsage); 5] {
-        [
-            (Period::FiveHours, self.five_hours),
-            (Period::Daily, self.daily),
-            (Period::Weekly, self.weekly),
-            (Period::Monthly, self.monthly),
-            (Period::Total, self.total),
-        ]
-    }
 }
 
 /// Use of one spending limit, nano-USD.
@@ -114,18 +91,14 @@ impl Memory {
         now: Timestamp,
     ) -> HolderUsage {
         spend.refresh(now, self.settings.time_zone);
-        let mut money = |period: Period| {
+        let money = ByPeriod::of(|period| {
             let HeldAmounts { spent, reserved } =
                 spend.held(period, limits.daily_reset, now, self.settings.time_zone);
             let reset_at = spend.resets_at(period, limits.daily_reset);
             MoneyUsage { current: spent, reserved, limit: period.limit_of(limits), reset_at }
-        };
+        });
         HolderUsage {
-            five_hours: money(Period::FiveHours),
-            daily: money(Period::Daily),
-            weekly: money(Period::Weekly),
-            monthly: money(Period::Monthly),
-            total: money(Period::Total),
+            money,
             sessions: CountUsage {
                 current: sessions,
                 limit: u64::from(limits.concurrent_sessions),

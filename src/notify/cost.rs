@@ -26,7 +26,7 @@ struct CostData<'a> {
     quota_limit: Usd,
     /// The share from which on the alert is sent.
     threshold: Share,
-    /// `5h`, `daily`, `weekly`, `monthly` or `total`.
+    /// A name of a [`Period`](crate::domain::limit_type::Period).
     period: &'static str,
 }
 
@@ -105,7 +105,7 @@ struct Check<'a> {
 
 impl Check<'_> {
     async fn all(&self, target: &LimitHolder<'_>, usage: HolderUsage) -> Result<(), NotifyError> {
-        for (period, money) in usage.windows() {
+        for (period, money) in usage.money.each() {
             let window = Window::of(period, target.limits.daily_reset);
             let rolling = window.and_then(Window::rolling_ms);
             self.one(target, period.as_str(), money, rolling).await?;

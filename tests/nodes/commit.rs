@@ -165,7 +165,8 @@ impl Node {
 
     /// Of the counters and of the ledger.
     async fn spent(&self) -> [NanoUsd; 2] {
-        let counted = self.counters.key_usage(&self.key, SystemClock.now()).await.total.current;
+        let counted =
+            self.counters.key_usage(&self.key, SystemClock.now()).await.money.total.current;
         let totals = self.store.spend_totals().await.unwrap();
         [counted, NanoUsd(totals.iter().map(|total| total.cost.0).sum())]
     }

@@ -226,7 +226,7 @@ impl Node {
     /// What this node's own counters have, without Redis.
     async fn knows_alone(&self) -> NanoUsd {
         Self::until(async || !self.counters.shared_state().unwrap().up).await;
-        self.counters.key_usage(&self.key, SystemClock.now()).await.total.current
+        self.counters.key_usage(&self.key, SystemClock.now()).await.money.total.current
     }
 
     async fn until(reached: impl AsyncFn() -> bool) {
@@ -241,7 +241,7 @@ impl Node {
     async fn spent(&self) -> NanoUsd {
         self.counters.connected().await;
         self.counters.flushed().await;
-        self.counters.key_usage(&self.key, SystemClock.now()).await.total.current
+        self.counters.key_usage(&self.key, SystemClock.now()).await.money.total.current
     }
 }
 

@@ -60,14 +60,9 @@ pub fn operations() -> Vec<Operation> {
             Code::DUPLICATE_WORD,
             Code::DUPLICATE_RULE,
             Code::CANNOT_DISABLE_LAST_KEY,
-            fields::H5,
-            fields::DAILY,
-            fields::WEEKLY,
-            fields::MONTHLY,
-            fields::TOTAL,
-            fields::CONCURRENT,
-            Code::OPERATION_FAILED,
         ])
+        .errors(&fields::above_users())
+        .errors(&[Code::OPERATION_FAILED])
         .max_body(MAX_DOCUMENT + 1024),
     ]
 }

@@ -134,7 +134,8 @@ impl Limited {
             }
         };
         let shares = usage
-            .windows()
+            .money
+            .each()
             .into_iter()
             .filter_map(|(window, money)| Some((share(money)?, window, money)));
         let (share, window, money) =

@@ -246,7 +246,7 @@ fn responses(operation: &Operation, schemas: &mut SchemaGenerator) -> Value {
 
 /// The operation's error codes, by status.
 fn refusals(operation: &Operation) -> BTreeMap<u16, Vec<Code>> {
-    let mut codes = operation.errors.to_vec();
+    let mut codes = operation.errors.clone();
     match operation.permission {
         Permission::Open => {}
         _ => codes.extend([Code::UNAUTHORIZED, Code::TOO_MANY_ATTEMPTS]),

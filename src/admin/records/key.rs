@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::limits::{LimitsRecord, described};
 use super::tightest::TightestLimit;
-use super::{ENABLED, Exact, Iso, groups_text, status};
+use super::{ENABLED, Iso, groups_text, status};
 use crate::domain::clock::Timestamp;
 use crate::domain::key::Key;
 use crate::domain::user::User;
@@ -12,6 +13,11 @@ use crate::domain::user::User;
 /// An API key; its text is masked.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = described("limit5hUsd", "USD; `null` = no limit."))]
+#[schemars(transform = described(
+    "limitTotalUsd",
+    "USD over the key's lifetime; `null` = no limit."
+))]
 pub struct KeyRecord {
     /// Identifies the key: the `keyId` that other operations take.
     pub id: i64,
@@ -32,23 +38,9 @@ pub struct KeyRecord {
     pub expires_at: Option<Iso>,
     /// Whether the key opens the whole web UI and API; if not, it reads its own usage only.
     pub can_login_web_ui: bool,
-    /// USD; `null` = no limit.
-    #[serde(rename = "limit5hUsd")]
-    pub limit_5h_usd: Option<Exact>,
-    /// USD a day, see `dailyResetMode`; `null` = no limit.
-    pub limit_daily_usd: Option<Exact>,
-    /// `fixed` or `rolling`.
-    pub daily_reset_mode: &'static str,
-    /// `HH:MM` in the gateway's time zone.
-    pub daily_reset_time: String,
-    /// USD a calendar week in the gateway's time zone; `null` = no limit.
-    pub limit_weekly_usd: Option<Exact>,
-    /// USD a calendar month in the gateway's time zone; `null` = no limit.
-    pub limit_monthly_usd: Option<Exact>,
-    /// USD over the key's lifetime; `null` = no limit.
-    pub limit_total_usd: Option<Exact>,
-    /// 0 = no limit.
-    pub limit_concurrent_sessions: u32,
+    /// What the key may use.
+    #[serde(flatten)]
+    pub limits: LimitsRecord,
     /// Comma-separated group names.
     pub provider_group: String,
     /// `inherit`, `5m` or `1h`.
@@ -77,7 +69,6 @@ impl KeyRecord {
     /// `now` decides whether the key is expired. `tightest_limit` and `last_used_at` are left
     /// empty: lists fill them in. So does [`Self::of`] with the user's status.
     pub fn new(key: &Key, now: Timestamp) -> Self {
-        let limits = &key.limits;
         let status = status(key.is_enabled, key.is_expired(now));
         Self {
             id: key.id.0,
@@ -89,14 +80,7 @@ impl KeyRecord {
             is_enabled: key.is_enabled,
             expires_at: key.expires_at.map(Iso),
             can_login_web_ui: key.can_login_web_ui,
-            limit_5h_usd: limits.five_hours.map(Exact::usd),
-            limit_daily_usd: limits.daily.map(Exact::usd),
-            daily_reset_mode: limits.daily_reset.mode.as_str(),
-            daily_reset_time: limits.daily_reset.time.to_string(),
-            limit_weekly_usd: limits.weekly.map(Exact::usd),
-            limit_monthly_usd: limits.monthly.map(Exact::usd),
-            limit_total_usd: limits.total.map(Exact::usd),
-            limit_concurrent_sessions: limits.concurrent_sessions,
+            limits: (&key.limits).into(),
             provider_group: groups_text(&key.provider_group),
             cache_ttl_preference: key.cache_ttl.as_str(),
             allowed_models: key.allowed_models.clone(),

@@ -8,6 +8,7 @@ pub mod cost;
 pub mod error_rule;
 pub mod health;
 pub mod key;
+pub mod limits;
 pub mod live;
 pub mod log;
 pub mod message;

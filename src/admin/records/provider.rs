@@ -7,12 +7,17 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::health::AttemptErrorRecord;
+use super::limits::{LimitsRecord, described};
 use super::{Exact, Iso};
 use crate::domain::provider::{Provider, SwitchedOff};
 
 /// An upstream provider; its key is masked.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = described(
+    "limitTotalUsd",
+    "USD over the provider's lifetime; `null` = no limit."
+))]
 pub struct ProviderRecord {
     /// Identifies the provider: the `providerId` that other operations take.
     pub id: i64,
@@ -43,23 +48,9 @@ pub struct ProviderRecord {
     pub allowed_features: Vec<String>,
     /// Features that requests to it may not use.
     pub denied_features: Vec<String>,
-    /// USD in any 5 hours; `null` = no limit.
-    #[serde(rename = "limit5hUsd")]
-    pub limit_5h_usd: Option<Exact>,
-    /// USD a day, see `dailyResetMode`; `null` = no limit.
-    pub limit_daily_usd: Option<Exact>,
-    /// `fixed` or `rolling`.
-    pub daily_reset_mode: &'static str,
-    /// `HH:MM` in the gateway's time zone.
-    pub daily_reset_time: String,
-    /// USD a calendar week in the gateway's time zone; `null` = no limit.
-    pub limit_weekly_usd: Option<Exact>,
-    /// USD a calendar month in the gateway's time zone; `null` = no limit.
-    pub limit_monthly_usd: Option<Exact>,
-    /// USD over the provider's lifetime; `null` = no limit.
-    pub limit_total_usd: Option<Exact>,
-    /// 0 = no limit.
-    pub limit_concurrent_sessions: u32,
+    /// What the provider may use.
+    #[serde(flatten)]
+    pub limits: LimitsRecord,
     /// Attempts at this provider for one request, 1–10, the first included.
     pub max_retry_attempts: u32,
     /// Consecutive failures; 0 = the circuit never opens.
@@ -99,7 +90,7 @@ pub struct ProviderRecord {
 impl ProviderRecord {
     /// `masked_key`: the upstream credential, masked.
     pub fn new(provider: &Provider, masked_key: String) -> Self {
-        let (limits, breaker, timeouts) = (&provider.limits, &provider.breaker, &provider.timeouts);
+        let (breaker, timeouts) = (&provider.breaker, &provider.timeouts);
         let tagged = !provider.group_tag.names().is_empty();
         Self {
             id: provider.id.0,
@@ -116,14 +107,7 @@ impl ProviderRecord {
             allowed_features: provider.features.allowed.names(),
             denied_features: provider.features.denied.names(),
             model_redirects: provider.model_redirects.iter().cloned().collect(),
-            limit_5h_usd: limits.five_hours.map(Exact::usd),
-            limit_daily_usd: limits.daily.map(Exact::usd),
-            daily_reset_mode: limits.daily_reset.mode.as_str(),
-            daily_reset_time: limits.daily_reset.time.to_string(),
-            limit_weekly_usd: limits.weekly.map(Exact::usd),
-            limit_monthly_usd: limits.monthly.map(Exact::usd),
-            limit_total_usd: limits.total.map(Exact::usd),
-            limit_concurrent_sessions: limits.concurrent_sessions,
+            limits: (&provider.limits).into(),
             max_retry_attempts: provider.max_retry_attempts,
             circuit_breaker_failure_threshold: breaker.failure_threshold,
             circuit_breaker_open_duration: breaker.open_duration_ms,

@@ -28,7 +28,8 @@ impl TightestLimit {
     /// `None` without any spending limit.
     pub fn of(usage: &HolderUsage) -> Option<Self> {
         let limited = usage
-            .windows()
+            .money
+            .each()
             .into_iter()
             .filter_map(|(window, money)| Some((percent(money)?, window, money)));
         // Of equal shares the shorter window: it refuses first.
@@ -55,6 +56,7 @@ fn percent(money: MoneyUsage) -> Option<Decimal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::limits::ByPeriod;
     use crate::limits::CountUsage;
 
     fn usage(windows: [(i64, Option<i64>); 5]) -> HolderUsage {
@@ -66,7 +68,8 @@ mod tests {
         };
         let [five_hours, daily, weekly, monthly, total] = windows.map(money);
         let (sessions, rpm) = (CountUsage::default(), CountUsage::default());
-        HolderUsage { five_hours, daily, weekly, monthly, total, sessions, rpm }
+        let money = ByPeriod { five_hours, daily, weekly, monthly, total };
+        HolderUsage { money, sessions, rpm }
     }
 
     #[test]

@@ -94,12 +94,13 @@ impl From<MoneyUsage> for CostUsage {
 impl From<&HolderUsage> for LimitUsage {
     fn from(usage: &HolderUsage) -> Self {
         let CountUsage { current, limit } = usage.sessions;
+        let money = usage.money;
         Self {
-            cost_5h: usage.five_hours.into(),
-            cost_daily: usage.daily.into(),
-            cost_weekly: usage.weekly.into(),
-            cost_monthly: usage.monthly.into(),
-            cost_total: usage.total.into(),
+            cost_5h: money.five_hours.into(),
+            cost_daily: money.daily.into(),
+            cost_weekly: money.weekly.into(),
+            cost_monthly: money.monthly.into(),
+            cost_total: money.total.into(),
             concurrent_sessions: SessionUsage { current, limit },
         }
     }
@@ -110,7 +111,7 @@ impl From<&HolderUsage> for UserLimitUsage {
         let CountUsage { current, limit } = usage.rpm;
         Self {
             rpm: RateUsage { current, limit, window: "per_minute" },
-            daily_cost: usage.daily.into(),
+            daily_cost: usage.money.daily.into(),
             tightest_limit: TightestLimit::of(usage),
             limits: usage.into(),
         }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::key::KeyRecord;
+use super::limits::{LimitsRecord, described};
 use super::tightest::TightestLimit;
 use super::{Exact, Iso, groups_text, status};
 use crate::domain::clock::Timestamp;
@@ -13,6 +14,10 @@ use crate::state::Snapshot;
 /// A user with their keys.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = described(
+    "limitTotalUsd",
+    "USD over the user's lifetime; `null` = no limit."
+))]
 pub struct UserRecord {
     /// Identifies the user: the `userId` that other operations take.
     pub id: i64,
@@ -36,23 +41,9 @@ pub struct UserRecord {
     pub rpm: u32,
     /// USD a day; `null` = no limit. The same as `limitDailyUsd`.
     pub daily_quota: Option<Exact>,
-    /// USD in any 5 hours; `null` = no limit.
-    #[serde(rename = "limit5hUsd")]
-    pub limit_5h_usd: Option<Exact>,
-    /// USD a day, see `dailyResetMode`; `null` = no limit.
-    pub limit_daily_usd: Option<Exact>,
-    /// `fixed` or `rolling`.
-    pub daily_reset_mode: &'static str,
-    /// `HH:MM` in the gateway's time zone.
-    pub daily_reset_time: String,
-    /// USD a calendar week in the gateway's time zone; `null` = no limit.
-    pub limit_weekly_usd: Option<Exact>,
-    /// USD a calendar month in the gateway's time zone; `null` = no limit.
-    pub limit_monthly_usd: Option<Exact>,
-    /// USD over the user's lifetime; `null` = no limit.
-    pub limit_total_usd: Option<Exact>,
-    /// 0 = no limit.
-    pub limit_concurrent_sessions: u32,
+    /// What the user may use.
+    #[serde(flatten)]
+    pub limits: LimitsRecord,
     /// Model names, a trailing `*` matches any suffix; empty = every model.
     pub allowed_models: Vec<String>,
     /// Parts of `User-Agent`; empty = every client.
@@ -92,7 +83,6 @@ impl UserRecord {
     /// them in.
     pub fn new(user: &User, keys: Vec<KeyRecord>, now: Timestamp) -> Self {
         let keys = keys.into_iter().map(|key| key.of(user, now)).collect();
-        let limits = &user.limits;
         Self {
             id: user.id.0,
             name: user.name.clone(),
@@ -104,15 +94,8 @@ impl UserRecord {
             provider_group: groups_text(&user.provider_group),
             tags: user.tags.clone(),
             rpm: user.rpm,
-            daily_quota: limits.daily.map(Exact::usd),
-            limit_5h_usd: limits.five_hours.map(Exact::usd),
-            limit_daily_usd: limits.daily.map(Exact::usd),
-            daily_reset_mode: limits.daily_reset.mode.as_str(),
-            daily_reset_time: limits.daily_reset.time.to_string(),
-            limit_weekly_usd: limits.weekly.map(Exact::usd),
-            limit_monthly_usd: limits.monthly.map(Exact::usd),
-            limit_total_usd: limits.total.map(Exact::usd),
-            limit_concurrent_sessions: limits.concurrent_sessions,
+            daily_quota: user.limits.daily.map(Exact::usd),
+            limits: (&user.limits).into(),
             allowed_models: user.allowed_models.clone(),
             allowed_clients: user.allowed_clients.clone(),
             allowed_features: user.features.allowed.names(),

@@ -196,7 +196,7 @@ mod tests {
         for zone in [Tz::UTC, Tz::Asia__Kathmandu, Tz::America__St_Johns] {
             for now in ["2026-11-21T12:07:00Z", "2026-12-01T00:00:30Z", "2026-03-02T23:59:00Z"] {
                 let (now, grain) = (at(now), Grain::at(at(now), zone));
-                for window in [Window::Weekly, Window::Monthly] {
+                for window in Window::BY_DATE {
                     let start = window.start(now, zone);
                     assert!(
                         grain.of(Some(start)) >= start && grain.of(Some(start.plus_ms(-1))) < start,

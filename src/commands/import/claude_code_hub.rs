@@ -11,7 +11,24 @@ use super::model::{
     nanos, positive, shortened, texts,
 };
 use crate::domain::clock::Timestamp;
+use crate::domain::limits::ByPeriod;
 use crate::store::peer::{Only, PeerData, PeerRow, PeerSchema, PeerSpendTable, PeerTable};
+
+/// Columns with those of the limits; the column of a user's daily limit has another name.
+macro_rules! with_limits {
+    ($($column:literal),+ $(,)?) => {
+        &[
+            $($column,)+
+            "limit_5h_usd",
+            "limit_weekly_usd",
+            "limit_monthly_usd",
+            "limit_total_usd",
+            "limit_concurrent_sessions",
+            "daily_reset_mode",
+            "daily_reset_time",
+        ]
+    };
+}
 
 /// What is read.
 pub(super) const SCHEMA: PeerSchema = PeerSchema {
@@ -19,17 +36,10 @@ pub(super) const SCHEMA: PeerSchema = PeerSchema {
         PeerTable {
             name: "users",
             required: &["id", "name", "role", "rpm_limit", "daily_limit_usd"],
-            optional: &[
+            optional: with_limits![
                 "description",
                 "provider_group",
                 "tags",
-                "limit_5h_usd",
-                "limit_weekly_usd",
-                "limit_monthly_usd",
-                "limit_total_usd",
-                "limit_concurrent_sessions",
-                "daily_reset_mode",
-                "daily_reset_time",
                 "is_enabled",
                 "expires_at",
                 "allowed_clients",
@@ -43,18 +53,11 @@ pub(super) const SCHEMA: PeerSchema = PeerSchema {
         PeerTable {
             name: "keys",
             required: &["id", "user_id", "key", "name"],
-            optional: &[
+            optional: with_limits![
+                "limit_daily_usd",
                 "is_enabled",
                 "expires_at",
                 "can_login_web_ui",
-                "limit_5h_usd",
-                "limit_daily_usd",
-                "limit_weekly_usd",
-                "limit_monthly_usd",
-                "limit_total_usd",
-                "limit_concurrent_sessions",
-                "daily_reset_mode",
-                "daily_reset_time",
                 "provider_group",
                 "cache_ttl_preference",
                 "cost_reset_at",
@@ -65,7 +68,8 @@ pub(super) const SCHEMA: PeerSchema = PeerSchema {
         PeerTable {
             name: "providers",
             required: &["id", "name", "url", "key"],
-            optional: &[
+            optional: with_limits![
+                "limit_daily_usd",
                 "description",
                 "is_enabled",
                 "weight",
@@ -79,14 +83,6 @@ pub(super) const SCHEMA: PeerSchema = PeerSchema {
                 "allowed_clients",
                 "blocked_clients",
                 "active_time_start",
-                "limit_5h_usd",
-                "limit_daily_usd",
-                "limit_weekly_usd",
-                "limit_monthly_usd",
-                "limit_total_usd",
-                "limit_concurrent_sessions",
-                "daily_reset_mode",
-                "daily_reset_time",
                 "total_cost_reset_at",
                 "max_retry_attempts",
                 "circuit_breaker_failure_threshold",
@@ -192,12 +188,9 @@ pub(super) fn map(data: &PeerData) -> Mapped {
 /// The limits of a row; `daily` is the daily one's column.
 pub(super) fn limits(row: &PeerRow, daily: &str) -> MappedLimits {
     let of = |column: &str| positive(row.decimal(column));
+    let money = ByPeriod::of(|period| of(period.field()));
     MappedLimits {
-        five_hours: of("limit_5h_usd"),
-        daily: of(daily),
-        weekly: of("limit_weekly_usd"),
-        monthly: of("limit_monthly_usd"),
-        total: of("limit_total_usd"),
+        money: ByPeriod { daily: of(daily), ..money },
         sessions: row.int("limit_concurrent_sessions").unwrap_or(0).max(0),
     }
 }

@@ -8,8 +8,9 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value, json};
 
 use super::accepted::fill;
-use super::model::{Form, Mapped, MappedUser, OF_KEY, OF_PROVIDER, OF_USER};
+use super::model::{Form, Mapped, MappedUser};
 use crate::admin::declarative::VERSION;
+use crate::admin::limits::{OF_KEY, OF_PROVIDER, OF_USER};
 use crate::domain::ids::{KeyId, ProviderId, UserId};
 use crate::domain::key::KeyHash;
 use crate::policy::cost::{Belief, rates_from_json};

@@ -9,7 +9,8 @@ use rust_decimal::Decimal;
 use super::counters::Counter;
 use super::model::{MappedLimits, Notes};
 use crate::domain::clock::Timestamp;
-use crate::domain::limits::DailyReset;
+use crate::domain::limit_type::Period;
+use crate::domain::limits::{ByPeriod, DailyReset};
 use crate::policy::window::Window;
 use crate::store::peer::PeerRow;
 
@@ -35,16 +36,6 @@ pub(super) fn budgets(rows: &[PeerRow]) -> HashMap<String, Budget> {
         .collect()
 }
 
-/// A limit of this gateway.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Limit {
-    FiveHours,
-    Daily,
-    Weekly,
-    Monthly,
-    Total,
-}
-
 const HOUR: i64 = 3_600;
 const DAY: i64 = 24 * HOUR;
 
@@ -66,15 +57,21 @@ fn seconds(duration: &str) -> Option<i64> {
     count.checked_mul(unit)
 }
 
-/// The limit for a period, and whether its window is as long.
-fn limit_of(seconds: Option<i64>) -> (Limit, bool) {
+/// The period of the limit for a length, and whether its window is as long.
+fn limit_of(seconds: Option<i64>) -> (Period, bool) {
     match seconds {
-        Some(length) if length <= 5 * HOUR => (Limit::FiveHours, length == 5 * HOUR),
-        Some(length) if length <= DAY => (Limit::Daily, length == DAY),
-        Some(length) if length <= 7 * DAY => (Limit::Weekly, length == 7 * DAY),
-        Some(length) if length <= 31 * DAY => (Limit::Monthly, length >= 30 * DAY),
-        _ => (Limit::Total, false),
+        Some(length) if length <= 5 * HOUR => (Period::FiveHours, length == 5 * HOUR),
+        Some(length) if length <= DAY => (Period::Daily, length == DAY),
+        Some(length) if length <= 7 * DAY => (Period::Weekly, length == 7 * DAY),
+        Some(length) if length <= 31 * DAY => (Period::Monthly, length >= 30 * DAY),
+        _ => (Period::Total, false),
     }
+}
+
+/// One limit alone.
+fn limited(period: Period, amount: Decimal) -> MappedLimits {
+    let money = ByPeriod::of(|other| (other == period).then_some(amount));
+    MappedLimits { money, sessions: 0 }
 }
 
 impl Budget {
@@ -109,25 +106,24 @@ impl Budget {
         let forever = Counter { amount: spend, since: None };
         let Some(amount) = self.amount else { return (MappedLimits::default(), forever) };
         let Some(duration) = &self.duration else {
-            return (MappedLimits { total: Some(amount), ..MappedLimits::default() }, forever);
+            return (limited(Period::Total, amount), forever);
         };
         let length = seconds(duration);
-        let (limit, exact) = limit_of(length);
-        let mut limits = MappedLimits::default();
-        let (field, window, reported) = match limit {
-            Limit::FiveHours => (&mut limits.five_hours, Some(Window::FiveHours), "5 hours"),
-            Limit::Daily => (&mut limits.daily, Some(Window::Daily(DailyReset::default())), "day"),
-            Limit::Weekly => (&mut limits.weekly, Some(Window::Weekly), "week"),
-            Limit::Monthly => (&mut limits.monthly, Some(Window::Monthly), "month"),
-            Limit::Total => (&mut limits.total, None, "lifetime"),
-        };
-        *field = Some(amount);
+        let (period, exact) = limit_of(length);
         if !exact {
             let why = "tollgate has no limit for this period: the amount is the limit of the next \
                        longer one";
+            let reported = match period {
+                Period::FiveHours => "5 hours",
+                Period::Daily => "day",
+                Period::Weekly => "week",
+                Period::Monthly => "month",
+                Period::Total => "lifetime",
+            };
             notes.add(why, format!("{label}: {amount} USD per {duration}, here per {reported}"));
         }
-        (limits, self.counter(spend, length, window, place))
+        let window = Window::of(period, DailyReset::default());
+        (limited(period, amount), self.counter(spend, length, window, place))
     }
 
     /// A period that is over counts nothing, as the peer is about to reset it.
@@ -166,17 +162,17 @@ mod tests {
     #[test]
     fn a_period_becomes_a_window_that_is_not_shorter() {
         for (duration, limit, exact) in [
-            ("5h", Limit::FiveHours, true),
-            ("1h", Limit::FiveHours, false),
-            ("24h", Limit::Daily, true),
-            ("1d", Limit::Daily, true),
-            ("7d", Limit::Weekly, true),
-            ("1w", Limit::Weekly, true),
-            ("14d", Limit::Monthly, false),
-            ("30d", Limit::Monthly, true),
-            ("1mo", Limit::Monthly, true),
-            ("60d", Limit::Total, false),
-            ("soon", Limit::Total, false),
+            ("5h", Period::FiveHours, true),
+            ("1h", Period::FiveHours, false),
+            ("24h", Period::Daily, true),
+            ("1d", Period::Daily, true),
+            ("7d", Period::Weekly, true),
+            ("1w", Period::Weekly, true),
+            ("14d", Period::Monthly, false),
+            ("30d", Period::Monthly, true),
+            ("1mo", Period::Monthly, true),
+            ("60d", Period::Total, false),
+            ("soon", Period::Total, false),
         ] {
             assert_eq!(limit_of(seconds(duration)), (limit, exact), "{duration}");
         }

@@ -11,6 +11,7 @@ use crate::crypto::key_text;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::KeyId;
 use crate::domain::key::KeyHash;
+use crate::domain::limits::ByPeriod;
 use crate::domain::money::NanoUsd;
 
 /// A record of a declarative document.
@@ -78,21 +79,10 @@ impl std::fmt::Debug for MappedProvider {
 /// Limits in USD; `None` = no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct MappedLimits {
-    pub five_hours: Option<Decimal>,
-    pub daily: Option<Decimal>,
-    pub weekly: Option<Decimal>,
-    pub monthly: Option<Decimal>,
-    pub total: Option<Decimal>,
+    pub money: ByPeriod<Option<Decimal>>,
     /// 0 = no limit.
     pub sessions: i64,
 }
-
-/// The largest limits that a kind of record accepts, in USD: 5 hours, day, week, month, total.
-pub(super) type Largest = [i64; 5];
-pub(super) const OF_USER: Largest = [10_000, 100_000, 50_000, 200_000, 10_000_000];
-pub(super) const OF_KEY: Largest = [10_000, 10_000, 50_000, 200_000, 10_000_000];
-pub(super) const OF_PROVIDER: Largest =
-    [1_000_000, 1_000_000, 5_000_000, 20_000_000, 1_000_000_000];
 
 /// An amount that was spent at the peer. Positions are those in [`Mapped`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,11 +151,7 @@ impl MappedLimits {
             (own, _) => own,
         };
         Self {
-            five_hours: tighter(self.five_hours, other.five_hours),
-            daily: tighter(self.daily, other.daily),
-            weekly: tighter(self.weekly, other.weekly),
-            monthly: tighter(self.monthly, other.monthly),
-            total: tighter(self.total, other.total),
+            money: ByPeriod::of(|p| tighter(*self.money.get(p), *other.money.get(p))),
             sessions: if other.sessions > 0 {
                 self.sessions.min(other.sessions)
             } else {
@@ -174,18 +160,18 @@ impl MappedLimits {
         }
     }
 
-    /// Writes the limits into a record. A limit is rounded down to cents, and one above the largest
-    /// becomes the largest, which is noted.
-    pub(super) fn write(&self, form: &mut Form, largest: Largest, label: &str, notes: &mut Notes) {
-        let all = [
-            ("limit_5h_usd", self.five_hours),
-            ("limit_daily_usd", self.daily),
-            ("limit_weekly_usd", self.weekly),
-            ("limit_monthly_usd", self.monthly),
-            ("limit_total_usd", self.total),
-        ];
-        for ((field, limit), largest) in all.into_iter().zip(largest) {
+    /// Writes the limits into a record that accepts the `largest`, in USD. A limit is rounded down
+    /// to cents, and one above the largest becomes the largest, which is noted.
+    pub(super) fn write(
+        &self,
+        form: &mut Form,
+        largest: ByPeriod<i64>,
+        label: &str,
+        notes: &mut Notes,
+    ) {
+        for (period, limit) in self.money.each() {
             let Some(limit) = limit else { continue };
+            let (field, largest) = (period.field(), *largest.get(period));
             let cents =
                 limit.max(Decimal::ZERO).round_dp_with_strategy(2, RoundingStrategy::ToZero);
             if cents > Decimal::from(largest) {
@@ -255,6 +241,7 @@ pub(super) fn csv(text: Option<&str>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::admin::limits::OF_KEY;
 
     #[test]
     fn names_differ_and_are_never_longer_than_they_may_be() {
@@ -271,13 +258,13 @@ mod tests {
 
     #[test]
     fn limits_are_rounded_down_and_bounded() {
-        let limits = MappedLimits {
+        let money = ByPeriod {
             daily: Some("1.239".parse().unwrap()),
             total: Some("1e9".parse().unwrap_or_else(|_| Decimal::from(1_000_000_000))),
             monthly: Some(Decimal::from(-1)),
-            sessions: 5_000,
-            ..MappedLimits::default()
+            ..ByPeriod::default()
         };
+        let limits = MappedLimits { money, sessions: 5_000 };
         let (mut form, mut notes) = (Form::new(), Notes::default());
         limits.write(&mut form, OF_KEY, "key", &mut notes);
         assert_eq!(form["limit_daily_usd"], "1.23");
@@ -287,7 +274,8 @@ mod tests {
         );
         assert_eq!(form["limit_concurrent_sessions"], 1_000);
         assert_eq!(notes.into_lines().len(), 1);
-        let user = MappedLimits { daily: Some(Decimal::ONE), ..MappedLimits::default() };
-        assert_eq!(limits.within(&user).daily, Some(Decimal::ONE));
+        let money = ByPeriod { daily: Some(Decimal::ONE), ..ByPeriod::default() };
+        let user = MappedLimits { money, sessions: 0 };
+        assert_eq!(limits.within(&user).money.daily, Some(Decimal::ONE));
     }
 }

@@ -123,7 +123,7 @@ pub(super) fn map(data: &PeerData, is_new_api: bool) -> Mapped {
                 let group = rows[*user].text("group").unwrap_or_default();
                 let mut key =
                     key(row, &text, group, (&mut mapped, *user, of_user.entry(*user).or_default()));
-                key.limits.total = total(row).map(usd);
+                key.limits.money.total = total(row).map(usd);
                 mapped.users[*user].keys.push(key);
                 keys.entry(*user).or_default().push(row);
             }
@@ -263,7 +263,7 @@ fn spent(
         let given = counters::since(&rows, None);
         let found = of_user.remove(&user).unwrap_or_default();
         rows.extend(counters::rows(counter(row), given, &found, of));
-        mapped.users[user].limits.total = Some(Decimal::ZERO);
+        mapped.users[user].limits.money.total = Some(Decimal::ZERO);
         limit(&mut mapped.users[user].limits, usd(quota(row, "quota")), &rows);
         mapped.spent.append(&mut rows);
     }
@@ -271,8 +271,9 @@ fn spent(
 
 /// A total limit that leaves the peer's remaining quota, whatever the peer's own sums say.
 fn limit(limits: &mut MappedLimits, left: Decimal, rows: &[Spent]) {
-    if limits.total.is_some() {
-        limits.total = Some(counters::since(rows, None).to_decimal() + left.max(Decimal::ZERO));
+    if limits.money.total.is_some() {
+        limits.money.total =
+            Some(counters::since(rows, None).to_decimal() + left.max(Decimal::ZERO));
     }
 }
 

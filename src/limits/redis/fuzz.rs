@@ -16,7 +16,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{RequestId, SessionId};
 use crate::domain::limit_type::LimitType;
-use crate::domain::limits::{DailyReset, Limits, ResetMode};
+use crate::domain::limits::{ByPeriod, DailyReset, Limits, ResetMode};
 use crate::domain::money::NanoUsd;
 use crate::policy::reservation::Reservation;
 
@@ -101,22 +101,14 @@ fn refused_or_used(
     }
     let limits = &ask.key.limits;
     let usage = reply::usage(parts, &ReplyReader { limits, rpm: 5, now: NOW, spans, settings });
-    for (period, window) in usage.windows() {
+    for (period, window) in usage.money.each() {
         assert!(window.reset_at.is_none_or(|at| at > NOW), "{period:?}: {window:?}");
         assert!(window.limit.is_some(), "{period:?}");
     }
 }
 
 fn limits(mode: ResetMode) -> Limits {
-    let money = Some(NanoUsd(1_000));
     let daily_reset = DailyReset { mode, ..DailyReset::default() };
-    Limits {
-        five_hours: money,
-        daily: money,
-        weekly: money,
-        monthly: money,
-        total: money,
-        concurrent_sessions: 2,
-        daily_reset,
-    }
+    Limits { concurrent_sessions: 2, daily_reset, ..Limits::default() }
+        .with_money(ByPeriod::of(|_| Some(NanoUsd(1_000))))
 }

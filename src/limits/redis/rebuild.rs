@@ -180,7 +180,8 @@ impl Rebuild<'_> {
                 (self.names.provider(id.0), format!("{counters}pb:{id}"), "p".to_owned())
             }
         };
-        let numbers = Numbers::of(6).amount(sums.total).amount(sums.weekly).amount(sums.monthly);
+        let numbers = Numbers::of(6).amount(sums.total);
+        let numbers = sums.by_date.into_iter().fold(numbers, Numbers::amount);
         let keys = [hash.as_str(), buckets.as_str()];
         let mut call = self.call(&LOAD, keys.into_iter()).text(&field).numbers(numbers);
         for (minute, amount) in &sums.minutes {

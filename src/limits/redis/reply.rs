@@ -13,7 +13,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
 use crate::domain::limit_type::{LimitType, Period};
-use crate::domain::limits::Limits;
+use crate::domain::limits::{ByPeriod, Limits};
 use crate::domain::money::NanoUsd;
 use crate::policy::select::SOON_MS;
 use crate::policy::window::Window;
@@ -174,7 +174,9 @@ pub(super) struct ReplyReader<'a> {
 pub(super) fn usage(answer: &[Value], reader: &ReplyReader<'_>) -> HolderUsage {
     let ReplyReader { limits, now, spans, settings, .. } = reader;
     let last = int(answer.get(6));
-    let money = |place: usize, period: Period| {
+    let mut place = 0;
+    let money = ByPeriod::of(|period| {
+        place += 1;
         let amount = |place: usize| amount(answer.get(place));
         let reset_at = match rolling_ms(period, limits) {
             // The window holds whole minutes.
@@ -186,20 +188,12 @@ pub(super) fn usage(answer: &[Value], reader: &ReplyReader<'_>) -> HolderUsage {
         };
         let (current, reserved) = (amount(place), amount(place + RESERVED));
         MoneyUsage { current, reserved, limit: period.limit_of(limits), reset_at }
-    };
+    });
     let count = |place: usize, limit: u32| CountUsage {
         current: int(answer.get(place)).and_then(|n| u64::try_from(n).ok()).unwrap_or(0),
         limit: u64::from(limit),
     };
-    HolderUsage {
-        five_hours: money(1, Period::FiveHours),
-        daily: money(2, Period::Daily),
-        weekly: money(3, Period::Weekly),
-        monthly: money(4, Period::Monthly),
-        total: money(5, Period::Total),
-        sessions: count(7, limits.concurrent_sessions),
-        rpm: count(8, reader.rpm),
-    }
+    HolderUsage { money, sessions: count(7, limits.concurrent_sessions), rpm: count(8, reader.rpm) }
 }
 
 /// `'cap'`, `'limit'` with the places of those that what is spent reaches, or nothing. Redis does
@@ -261,12 +255,9 @@ fn ends(
     spans: &Spans,
     settings: &CounterSettings,
 ) -> Option<Timestamp> {
-    match period {
-        Period::Daily => {
-            Some(Window::Daily(limits.daily_reset).calendar(now, settings.time_zone).end)
-        }
-        Period::Weekly => Some(spans.week.end),
-        Period::Monthly => Some(spans.month.end),
-        Period::FiveHours | Period::Total => None,
+    match Window::of(period, limits.daily_reset)? {
+        Window::FiveHours => None,
+        day @ Window::Daily(_) => Some(day.calendar(now, settings.time_zone).end),
+        window => spans.of(window).map(|span| span.end),
     }
 }

@@ -15,6 +15,7 @@ use redis::{Cmd, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
 use super::super::settings::CounterSettings;
 use super::names::Names;
 use crate::domain::clock::Timestamp;
+use crate::domain::limit_type::Period;
 use crate::domain::limits::{DailyReset, Limits, ResetMode};
 use crate::domain::money::NanoUsd;
 use crate::policy::window::{Span, Window};
@@ -75,21 +76,24 @@ fn expanded(name: &str) -> String {
     text
 }
 
-/// The week and the month that hold a time.
+/// The week and the month that hold a time: the spans of [`Window::BY_DATE`].
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Spans {
-    pub(super) week: Span,
-    pub(super) month: Span,
-}
+pub(super) struct Spans([Span; 2]);
 
 impl Spans {
     pub(super) fn at(now: Timestamp, settings: &CounterSettings) -> Self {
-        let tz = settings.time_zone;
-        Self { week: Window::Weekly.calendar(now, tz), month: Window::Monthly.calendar(now, tz) }
+        Self(Window::BY_DATE.map(|window| window.calendar(now, settings.time_zone)))
     }
 
     pub(super) fn hold(&self, now: Timestamp) -> bool {
-        self.week.contains(now) && self.month.contains(now)
+        self.0.iter().all(|span| span.contains(now))
+    }
+
+    pub(super) fn of(&self, window: Window) -> Option<Span> {
+        Window::BY_DATE
+            .into_iter()
+            .zip(self.0)
+            .find_map(|(of, span)| (of == window).then_some(span))
     }
 }
 
@@ -151,15 +155,13 @@ impl Numbers {
         now: Timestamp,
         settings: &CounterSettings,
     ) -> Self {
-        let Limits { five_hours, daily, weekly, monthly, total, concurrent_sessions, daily_reset } =
-            *limits;
-        let money = [total, five_hours, daily, weekly, monthly];
+        let money = Period::IN_ORDER.map(|period| period.limit_of(limits));
         let numbers = money.iter().fold(self, |numbers, limit| {
             numbers.double(limit.map_or(f64::INFINITY, |limit| limit.0 as f64))
         });
-        let numbers = numbers.int(i64::from(concurrent_sessions));
-        if daily.is_some() {
-            numbers.day(daily_reset, now, settings)
+        let numbers = numbers.int(i64::from(limits.concurrent_sessions));
+        if limits.daily.is_some() {
+            numbers.day(limits.daily_reset, now, settings)
         } else {
             numbers.int(0).int(0).int(0)
         }
@@ -220,9 +222,9 @@ impl ScriptCall {
         keys.for_each(|key| {
             command.arg(key);
         });
-        let Present { now, is_set, ttl_ms, spans: Spans { week, month } } = *present;
+        let Present { now, is_set, ttl_ms, spans: Spans(spans) } = *present;
         let head = Numbers::of(7).int(now.0).int(i64::from(is_set)).int(ttl_ms);
-        let head = head.int(week.start.0).int(week.end.0).int(month.start.0).int(month.end.0);
+        let head = spans.iter().fold(head, |head, span| head.int(span.start.0).int(span.end.0));
         Self { script, command }.text(&names.counters).numbers(head)
     }
 

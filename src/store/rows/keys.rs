@@ -12,32 +12,28 @@ use crate::store::engine::error::StoreError;
 use crate::store::engine::sql;
 use crate::store::engine::tx::Tx;
 
-const COLUMNS: &[&str] = &[
-    "user_id",
-    "name",
-    "hash",
-    "prefix",
-    "last_four",
-    "is_enabled",
-    "expires_at",
-    "can_login_web_ui",
-    "limit_five_hours",
-    "limit_daily",
-    "limit_weekly",
-    "limit_monthly",
-    "limit_total",
-    "limit_concurrent_sessions",
-    "daily_reset_mode",
-    "daily_reset_time",
-    "provider_group",
-    "cache_ttl",
-    "allowed_models",
-    "allowed_features",
-    "denied_features",
-    "created_at",
-    "updated_at",
-    "deleted_at",
-];
+const COLUMNS: &[&str] = limits::columns!(
+    [
+        "user_id",
+        "name",
+        "hash",
+        "prefix",
+        "last_four",
+        "is_enabled",
+        "expires_at",
+        "can_login_web_ui"
+    ],
+    [
+        "provider_group",
+        "cache_ttl",
+        "allowed_models",
+        "allowed_features",
+        "denied_features",
+        "created_at",
+        "updated_at",
+        "deleted_at"
+    ]
+);
 
 /// Ids in one `IN (…)`: far below the limit of either back end.
 const IDS_PER_QUERY: usize = 500;

@@ -4,11 +4,30 @@ use crate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
 use crate::store::engine::column::{Fields, Values};
 use crate::store::engine::error::StoreError;
 
-/// Binds [`Limits`] in the order of the columns: five hours, daily, weekly, monthly, total,
-/// sessions, reset mode, reset time.
+/// The columns of a table, between whose own are those of the limits.
+macro_rules! columns {
+    ([$($before:literal),*], [$($after:literal),*]) => {
+        &[
+            $($before,)*
+            "limit_five_hours",
+            "limit_daily",
+            "limit_weekly",
+            "limit_monthly",
+            "limit_total",
+            "limit_concurrent_sessions",
+            "daily_reset_mode",
+            "daily_reset_time",
+            $($after),*
+        ]
+    };
+}
+pub(super) use columns;
+
+/// Binds [`Limits`] in the order of the columns.
 pub(super) fn bind(values: &mut Values, limits: &Limits) {
-    values.opt_money(limits.five_hours).opt_money(limits.daily).opt_money(limits.weekly);
-    values.opt_money(limits.monthly).opt_money(limits.total);
+    for (_, limit) in limits.money().each() {
+        values.opt_money(limit);
+    }
     values.int(i64::from(limits.concurrent_sessions));
     values.text(limits.daily_reset.mode.as_str()).text(&limits.daily_reset.time.to_string());
 }

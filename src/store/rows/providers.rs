@@ -28,46 +28,42 @@ pub struct StoredProvider {
 }
 
 /// Every column but the sealed key, which is written only when it changes.
-const COLUMNS: &[&str] = &[
-    "name",
-    "url",
-    "kind",
-    "is_enabled",
-    "weight",
-    "priority",
-    "cost_multiplier",
-    "group_tag",
-    "allowed_models",
-    "model_redirects",
-    "allowed_features",
-    "denied_features",
-    "limit_five_hours",
-    "limit_daily",
-    "limit_weekly",
-    "limit_monthly",
-    "limit_total",
-    "limit_concurrent_sessions",
-    "daily_reset_mode",
-    "daily_reset_time",
-    "max_retry_attempts",
-    "breaker_failure_threshold",
-    "breaker_open_duration_ms",
-    "breaker_half_open_successes",
-    "first_byte_streaming_ms",
-    "streaming_idle_ms",
-    "streaming_content_ms",
-    "request_non_streaming_ms",
-    "cache_ttl",
-    "instructions",
-    "preserve_client_ip",
-    "proxy_url",
-    "note",
-    "health_since",
-    "switched_off",
-    "created_at",
-    "updated_at",
-    "deleted_at",
-];
+const COLUMNS: &[&str] = limits::columns!(
+    [
+        "name",
+        "url",
+        "kind",
+        "is_enabled",
+        "weight",
+        "priority",
+        "cost_multiplier",
+        "group_tag",
+        "allowed_models",
+        "model_redirects",
+        "allowed_features",
+        "denied_features"
+    ],
+    [
+        "max_retry_attempts",
+        "breaker_failure_threshold",
+        "breaker_open_duration_ms",
+        "breaker_half_open_successes",
+        "first_byte_streaming_ms",
+        "streaming_idle_ms",
+        "streaming_content_ms",
+        "request_non_streaming_ms",
+        "cache_ttl",
+        "instructions",
+        "preserve_client_ip",
+        "proxy_url",
+        "note",
+        "health_since",
+        "switched_off",
+        "created_at",
+        "updated_at",
+        "deleted_at"
+    ]
+);
 
 fn columns_with_key() -> Vec<&'static str> {
     COLUMNS.iter().copied().chain(["key_cipher"]).collect()

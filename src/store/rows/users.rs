@@ -12,33 +12,22 @@ use crate::store::engine::error::StoreError;
 use crate::store::engine::sql;
 use crate::store::engine::tx::Tx;
 
-const COLUMNS: &[&str] = &[
-    "name",
-    "note",
-    "role",
-    "is_enabled",
-    "expires_at",
-    "rpm",
-    "limit_five_hours",
-    "limit_daily",
-    "limit_weekly",
-    "limit_monthly",
-    "limit_total",
-    "limit_concurrent_sessions",
-    "daily_reset_mode",
-    "daily_reset_time",
-    "provider_group",
-    "tags",
-    "allowed_models",
-    "allowed_clients",
-    "allowed_features",
-    "denied_features",
-    "lock_key_limits",
-    "max_keys",
-    "created_at",
-    "updated_at",
-    "deleted_at",
-];
+const COLUMNS: &[&str] = limits::columns!(
+    ["name", "note", "role", "is_enabled", "expires_at", "rpm"],
+    [
+        "provider_group",
+        "tags",
+        "allowed_models",
+        "allowed_clients",
+        "allowed_features",
+        "denied_features",
+        "lock_key_limits",
+        "max_keys",
+        "created_at",
+        "updated_at",
+        "deleted_at"
+    ]
+);
 
 fn bind(user: &User) -> Values {
     let mut values = Values::default();

@@ -189,7 +189,7 @@ fn a_rolling_window_tells_when_enough_will_have_aged_out(place: Place) {
     assert!(ask(&counters, (&key, &user), "s", 0, reset.plus_ms(-1)).is_err());
     let permit = ask(&counters, (&key, &user), "s", 0, reset).unwrap();
     permit.settle(reset, NanoUsd::ZERO, None);
-    let usage = counters.key_usage(&key, reset).five_hours;
+    let usage = counters.key_usage(&key, reset).money.five_hours;
     let all_gone = Timestamp(NOON.0 - 30_000).plus_ms(91 * 60_000 + 5 * HOUR);
     let expected = MoneyUsage {
         current: NanoUsd(70),
@@ -247,8 +247,7 @@ fn a_cost_belongs_to_its_requests_start(place: Place) {
     let monday = sunday.plus_ms(60_000);
     ask(&counters, (&key, &user), "s", 50, sunday).unwrap().settle(monday, NanoUsd(40), None);
     let usage = counters.key_usage(&key, monday);
-    let spent = [usage.five_hours, usage.daily, usage.weekly, usage.monthly, usage.total]
-        .map(|money| money.current.0);
+    let spent = usage.money.each().map(|(_, window)| window.current.0);
     assert_eq!(spent, [40, 0, 0, 40, 40]);
 }
 
@@ -294,13 +293,13 @@ fn a_provider_keeps_its_limits_and_its_sessions(place: Place) {
     let total = Limits { total: Some(NanoUsd(1)), ..limits };
     let third = Provider { limits: total, ..second.clone() };
     assert_eq!(blocked(&third, "s"), Some(Blocked::Limit { until: None }), "never");
-    assert_eq!(counters.provider_usage(&second, NOON).weekly.current, NanoUsd(100));
-    assert_eq!(counters.provider_usage(&first, NOON).total.current, NanoUsd::ZERO);
+    assert_eq!(counters.provider_usage(&second, NOON).money.weekly.current, NanoUsd(100));
+    assert_eq!(counters.provider_usage(&first, NOON).money.total.current, NanoUsd::ZERO);
     let later = NOON.plus_ms(TTL_MS);
     assert_eq!(served_by(later), None, "the session is over");
     let admin = counters.counters.bypass(RequestId::new(), &SessionId::from("o"), NanoUsd(5), NOON);
     admin.settle(NOON, NanoUsd(5), Some(ProviderId(1)));
-    assert_eq!(counters.provider_usage(&first, NOON).total.current, NanoUsd(5));
+    assert_eq!(counters.provider_usage(&first, NOON).money.total.current, NanoUsd(5));
 }
 
 fn a_session_shows_what_its_latest_request_asks_for_while_the_first_one_runs(place: Place) {
@@ -345,7 +344,7 @@ fn a_minute_and_a_cost_count_from_the_admission(place: Place) {
     let usage = counters.user_usage(&user, NOON.plus_ms(60_001));
     assert_eq!(usage.rpm.current, 0);
     // Admitted at 12:00:30, it leaves the five hours with that minute.
-    let key_usage = counters.key_usage(&key, NOON.plus_ms(60_001)).five_hours;
+    let key_usage = counters.key_usage(&key, NOON.plus_ms(60_001)).money.five_hours;
     assert_eq!(key_usage.current, NanoUsd(5));
     assert_eq!(key_usage.reset_at, Some(Timestamp(NOON.0 + 30_000).plus_ms(5 * HOUR)));
 }
@@ -406,8 +405,7 @@ fn a_clock_that_steps_back_erases_nothing_that_was_counted_before_or_while_it_wa
             };
             let held = |now| {
                 let usage = counters.key_usage(&key, now);
-                [usage.five_hours, usage.daily, usage.weekly, usage.monthly, usage.total]
-                    .map(|m| m.current.0)
+                usage.money.each().map(|(_, window)| window.current.0)
             };
             spend(NOON, 1);
             let running = ask(&counters, (&key, &user), "s", 7, NOON).unwrap();
@@ -427,7 +425,7 @@ fn a_clock_that_steps_back_erases_nothing_that_was_counted_before_or_while_it_wa
             // The clock continues from there: amounts ahead of it are in the window of their time
             // stamp.
             let next_month = NOON.plus_ms(20 * 24 * HOUR);
-            let monthly = counters.key_usage(&key, next_month).monthly.current.0;
+            let monthly = counters.key_usage(&key, next_month).money.monthly.current.0;
             assert_eq!(monthly, if ahead == 20 * 24 * HOUR { 10 } else { 0 });
         }
     }
@@ -439,7 +437,7 @@ fn a_fixed_day_ends_at_its_reset_to_the_millisecond(place: Place) {
     let limits = Limits { daily: Some(NanoUsd(50)), daily_reset: reset, ..Limits::default() };
     let (key, user) = (key(1, limits), user(0, Limits::default()));
     let at = Timestamp(NOON.0 - 30_000).plus_ms(HOUR);
-    let spent = |now| counters.key_usage(&key, now).daily.current;
+    let spent = |now| counters.key_usage(&key, now).money.daily.current;
     let running = ask(&counters, (&key, &user), "s", 0, NOON).unwrap();
     ask(&counters, (&key, &user), "s", 0, NOON).unwrap().settle(NOON, NanoUsd(50), None);
     let before = at.plus_ms(-1);
@@ -450,7 +448,7 @@ fn a_fixed_day_ends_at_its_reset_to_the_millisecond(place: Place) {
     running.settle(at, NanoUsd(7), None);
     assert!(ask(&counters, (&key, &user), "s", 0, at).is_ok(), "a new day has begun");
     let counters = self::counters(place, Tz::UTC);
-    let spent = |now| counters.key_usage(&key, now).daily.current;
+    let spent = |now| counters.key_usage(&key, now).money.daily.current;
     ask(&counters, (&key, &user), "s", 0, NOON).unwrap().settle(NOON, NanoUsd(50), None);
     assert_eq!((spent(before), spent(at)), (NanoUsd(50), NanoUsd::ZERO));
 }

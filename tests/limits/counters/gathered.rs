@@ -27,7 +27,7 @@ async fn held(node: &Node) -> (NanoUsd, u64) {
     let mut user = super::user(0, Limits::default());
     user.id = UserId(1);
     let usage = node.0.user_usage(&user, NOON).await;
-    (usage.total.reserved, usage.rpm.current)
+    (usage.money.total.reserved, usage.rpm.current)
 }
 
 #[test]
@@ -124,14 +124,14 @@ fn requests_that_enter_a_provider_at_the_same_time_share_calls_and_each_has_its_
         assert_eq!((at(first.id), at(second.id)), (7, 9), "the last places are taken once");
         for (at, places) in [(&first, 7), (&second, 9)] {
             let usage = node.0.provider_usage(at, NOON).await;
-            let held = (usage.sessions.current, usage.total.reserved);
+            let held = (usage.sessions.current, usage.money.total.reserved);
             assert_eq!(held, (places, NanoUsd(5 * i64::try_from(places).unwrap())));
         }
         drop(permits);
         node.0.flushed().await;
         for at in [&first, &second] {
             let usage = node.0.provider_usage(at, NOON).await;
-            assert_eq!((usage.sessions.current, usage.total.reserved), (0, NanoUsd::ZERO));
+            assert_eq!((usage.sessions.current, usage.money.total.reserved), (0, NanoUsd::ZERO));
         }
     });
 }
@@ -171,12 +171,12 @@ fn a_request_that_gives_up_while_it_enters_a_provider_holds_no_place_and_others_
             node.0.flushed().await;
             let usage = node.0.provider_usage(&at, NOON).await;
             let left = i64::try_from(entered.len()).unwrap();
-            let held = (usage.sessions.current, usage.total.reserved);
+            let held = (usage.sessions.current, usage.money.total.reserved);
             assert_eq!(held, (entered.len() as u64, NanoUsd(5 * left)));
             drop(entered);
             node.0.flushed().await;
             let usage = node.0.provider_usage(&at, NOON).await;
-            assert_eq!((usage.sessions.current, usage.total.reserved), (0, NanoUsd::ZERO));
+            assert_eq!((usage.sessions.current, usage.money.total.reserved), (0, NanoUsd::ZERO));
         }
         let state = node.0.shared_state().unwrap();
         assert_eq!((state.errors, state.losses, state.backoffs), (0, 0, 0));

@@ -174,7 +174,7 @@ impl Model {
 
     fn compare(&self, counters: &Tested, with_sessions: bool) -> Result<(), TestCaseError> {
         let seen = |usage: HolderUsage| {
-            let money = [usage.five_hours, usage.daily, usage.weekly, usage.monthly, usage.total];
+            let money = usage.money.each().map(|(_, window)| window);
             (
                 money.map(|money| money.current.0),
                 if with_sessions { usage.sessions.current } else { 0 },
@@ -333,7 +333,7 @@ fn equals_a_model(place: Place, history: History) -> Result<(), TestCaseError> {
     };
     model.compare(&rebuilt, false)?;
     prop_assert_eq!(
-        rebuilt.key_usage(&key(3, Limits::default()), model.now).total.current,
+        rebuilt.key_usage(&key(3, Limits::default()), model.now).money.total.current,
         NanoUsd::ZERO
     );
     Ok(())

@@ -34,8 +34,9 @@ fn a_cost_that_came_late_counts_once_for_the_user_and_once_for_the_provider() {
         node.0.flushed().await;
         let at = super::provider(Limits::default());
         let spent = async || {
-            let of_user = node.0.user_usage(&user(0, Limits::default()), NOON).await.total.current;
-            (of_user, node.0.provider_usage(&at, NOON).await.total.current)
+            let of_user =
+                node.0.user_usage(&user(0, Limits::default()), NOON).await.money.total.current;
+            (of_user, node.0.provider_usage(&at, NOON).await.money.total.current)
         };
         let twice = (NanoUsd(2_000), NanoUsd(2_000));
         assert_eq!(spent().await, twice);
@@ -70,7 +71,7 @@ fn a_refused_user_takes_no_place_and_a_request_that_moves_gives_its_place_back()
         }
         node.0.flushed().await;
         let usage = node.0.provider_usage(&first, NOON).await;
-        assert_eq!((usage.sessions.current, usage.total.reserved), (0, NanoUsd::ZERO));
+        assert_eq!((usage.sessions.current, usage.money.total.reserved), (0, NanoUsd::ZERO));
         // Its session is served by the second provider.
         let unlimited = user(0, Limits::default());
         for _ in 0..2 {
@@ -88,15 +89,15 @@ fn a_refused_user_takes_no_place_and_a_request_that_moves_gives_its_place_back()
         assert_eq!(node.0.live_sessions(NOON).await[0].provider, Some(first.id));
         permit.settle(NOON, NanoUsd(9), Some(first.id));
         node.0.flushed().await;
-        assert_eq!(node.0.provider_usage(&first, NOON).await.total.current, NanoUsd(9));
+        assert_eq!(node.0.provider_usage(&first, NOON).await.money.total.current, NanoUsd(9));
         // The admin token's traffic has no user.
         let mut bypass = node.0.bypass(RequestId::new(), &session, NanoUsd(5), NOON);
         assert!(bypass.enter(&second, NOON).await && bypass.enter(&first, NOON).await);
         bypass.settle(NOON, NanoUsd(1), Some(first.id));
         node.0.flushed().await;
-        let usage = node.0.provider_usage(&first, NOON).await.total;
+        let usage = node.0.provider_usage(&first, NOON).await.money.total;
         assert_eq!((usage.current, usage.reserved), (NanoUsd(10), NanoUsd(0)));
-        assert_eq!(node.0.provider_usage(&second, NOON).await.total.reserved, NanoUsd(0));
+        assert_eq!(node.0.provider_usage(&second, NOON).await.money.total.reserved, NanoUsd(0));
     });
     let names: Vec<String> = redis(&server, &["KEYS", "*:n:*"]);
     let noted: Vec<u32> = names.iter().map(|name| redis(&server, &["HLEN", name])).collect();
@@ -116,13 +117,13 @@ fn a_request_without_a_user_keeps_its_place_at_the_provider_that_it_moved_to() {
         assert!(one.enter(&first, NOON).await && one.enter(&second, NOON).await);
         node.0.flushed().await;
         let held = node.0.provider_usage(&second, NOON).await;
-        assert_eq!((held.sessions.current, held.total.reserved), (1, NanoUsd(5)));
+        assert_eq!((held.sessions.current, held.money.total.reserved), (1, NanoUsd(5)));
         let mut other = bypass("other");
         assert!(!other.enter(&second, NOON).await, "its only place is taken");
         assert!(other.enter(&first, NOON).await, "this one is free again");
         drop((one, other));
         node.0.flushed().await;
-        assert_eq!(node.0.provider_usage(&second, NOON).await.total.reserved, NanoUsd::ZERO);
+        assert_eq!(node.0.provider_usage(&second, NOON).await.money.total.reserved, NanoUsd::ZERO);
     });
 }
 
@@ -143,7 +144,7 @@ fn a_place_taken_after_another_was_reserved_is_kept_and_the_session_stays_there(
         node.0.flushed().await;
         assert_eq!(node.0.provider_usage(&first, NOON).await.sessions.current, 0);
         let usage = node.0.provider_usage(&second, NOON).await;
-        assert_eq!((usage.sessions.current, usage.total.reserved), (30, NanoUsd(150)));
+        assert_eq!((usage.sessions.current, usage.money.total.reserved), (30, NanoUsd(150)));
         let live = node.0.live_sessions(NOON).await;
         assert!(live.len() == 30 && live.iter().all(|one| one.provider == Some(second.id)));
     });
@@ -251,7 +252,10 @@ fn counters_of_a_redis_that_is_lost_and_comes_back_empty_are_rebuilt_for_all_nod
                 soon(async || node.spent(who).await == 50).await;
             }
             let usage = node.counters.provider_usage(&at, NOON).await;
-            assert_eq!((usage.total.current, usage.total.reserved), (NanoUsd(200), NanoUsd(0)));
+            assert_eq!(
+                (usage.money.total.current, usage.money.total.reserved),
+                (NanoUsd(200), NanoUsd(0))
+            );
         }
         // Limits hold over both nodes again: 50 of 100 are spent, 5 requests fit.
         let mut passed = 0;

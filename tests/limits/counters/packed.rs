@@ -29,9 +29,7 @@ fn sums_beyond_the_doubles_are_exact_to_the_last_billionth_in_every_window(place
         let limits = Limits { daily: Some(NanoUsd(i64::MAX)), daily_reset, ..Limits::default() };
         let (key, user) = (key(1, limits), user(0, limits));
         let mut total = 0;
-        let windows = |usage: super::HolderUsage| {
-            [usage.five_hours, usage.daily, usage.weekly, usage.monthly, usage.total]
-        };
+        let windows = |usage: super::HolderUsage| usage.money.each().map(|(_, window)| window);
         for (n, cost) in
             [DOUBLES + 1, 1, 7, (DOUBLES << 3) + 3, DOUBLES - 1].into_iter().enumerate()
         {
@@ -54,13 +52,13 @@ fn sums_beyond_the_doubles_are_exact_to_the_last_billionth_in_every_window(place
         // The first two minutes leave the five hours, and the sum stays exact.
         let later = NOON.plus_ms(302 * MINUTE);
         let left = total - (DOUBLES + 1) - 1;
-        assert_eq!(counters.key_usage(&key, later).five_hours.current, NanoUsd(left));
+        assert_eq!(counters.key_usage(&key, later).money.five_hours.current, NanoUsd(left));
         // A long pause: the sums come from the buckets.
         let later = NOON.plus_ms(20 * 60 * MINUTE);
         let usage = counters.user_usage(&user, later);
-        assert_eq!((usage.five_hours.current.0, usage.total.current.0), (0, total));
+        assert_eq!((usage.money.five_hours.current.0, usage.money.total.current.0), (0, total));
         if daily_reset == rolling {
-            assert_eq!(usage.daily.current, NanoUsd(total));
+            assert_eq!(usage.money.daily.current, NanoUsd(total));
         }
     }
 }
@@ -139,7 +137,7 @@ fn spending_of_many_minutes_ages_out_minute_by_minute(place: Place) {
     for gone in [0, 1, 2, 3, 40, 41, 89] {
         let now = NOON.plus_ms((301 + gone) * MINUTE);
         let left: i64 = (gone + 1..90).map(cost).sum();
-        assert_eq!(counters.key_usage(&key, now).five_hours.current, NanoUsd(left), "{gone}");
+        assert_eq!(counters.key_usage(&key, now).money.five_hours.current, NanoUsd(left), "{gone}");
     }
 }
 
@@ -151,14 +149,20 @@ fn requests_that_end_hours_after_they_began_count_at_their_start(place: Place) {
         .collect();
     let now = NOON.plus_ms(303 * MINUTE);
     // The reservations of the first three minutes have left the window with them.
-    assert_eq!(counters.user_usage(&user, now).five_hours.reserved, NanoUsd(300));
-    assert_eq!(counters.user_usage(&user, now).total.reserved, NanoUsd(600));
+    assert_eq!(counters.user_usage(&user, now).money.five_hours.reserved, NanoUsd(300));
+    assert_eq!(counters.user_usage(&user, now).money.total.reserved, NanoUsd(600));
     for (n, permit) in permits.into_iter().enumerate() {
         if n % 2 == 0 { drop(permit) } else { permit.settle(now, NanoUsd(7), None) }
     }
     let usage = counters.user_usage(&user, now);
-    assert_eq!((usage.five_hours.current, usage.five_hours.reserved), (NanoUsd(14), NanoUsd::ZERO));
-    assert_eq!((usage.total.current, usage.total.reserved), (NanoUsd(21), NanoUsd::ZERO));
+    assert_eq!(
+        (usage.money.five_hours.current, usage.money.five_hours.reserved),
+        (NanoUsd(14), NanoUsd::ZERO)
+    );
+    assert_eq!(
+        (usage.money.total.current, usage.money.total.reserved),
+        (NanoUsd(21), NanoUsd::ZERO)
+    );
 }
 
 #[test]
@@ -172,7 +176,7 @@ fn sums_from_the_ledger_beyond_the_doubles_are_exact_in_redis() {
     let ledger = SpendSeen { rows, totals: vec![total], ..SpendSeen::default() };
     let counters = super::shared_from(super::settings(Tz::UTC), ledger, NOON);
     for usage in [counters.key_usage(&key, NOON), counters.user_usage(&user, NOON)] {
-        for window in [usage.five_hours, usage.daily, usage.weekly, usage.monthly, usage.total] {
+        for (_, window) in usage.money.each() {
             assert_eq!(window.current, cost + cost);
         }
     }

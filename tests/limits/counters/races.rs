@@ -59,8 +59,7 @@ fn a_thousand_at_once_overshoot_the_last_dollar_by_one_grain_at_most(place: Plac
         // 142 grains leave 6 000 000, so one more passes.
         assert_eq!(permits.len(), 143);
         for usage in [counters.user_usage(user, NOON), counters.key_usage(key, NOON)] {
-            for window in [usage.five_hours, usage.daily, usage.weekly, usage.monthly, usage.total]
-            {
+            for (_, window) in usage.money.each() {
                 assert_eq!(window.current, NanoUsd::usd(9), "reserved is not spent");
                 assert_eq!(window.reserved, NanoUsd(143 * GRAIN), "{window:?}");
             }
@@ -68,9 +67,13 @@ fn a_thousand_at_once_overshoot_the_last_dollar_by_one_grain_at_most(place: Plac
         for permit in permits {
             permit.settle(NOON, NanoUsd(GRAIN), None);
         }
-        let total = counters.user_usage(user, NOON).total.current;
+        let total = counters.user_usage(user, NOON).money.total.current;
         assert!(total >= limit && total < limit + NanoUsd(GRAIN), "{total}");
-        assert_eq!(counters.user_usage(user, NOON).total.reserved, NanoUsd::ZERO, "all given back");
+        assert_eq!(
+            counters.user_usage(user, NOON).money.total.reserved,
+            NanoUsd::ZERO,
+            "all given back"
+        );
     }
 }
 
@@ -95,7 +98,7 @@ fn of_a_thousand_at_once_strict_reservation_admits_what_fits_below_the_limit(pla
     for permit in permits {
         permit.settle(NOON, NanoUsd(GRAIN), None);
     }
-    let usage = counters.key_usage(&key, NOON).monthly;
+    let usage = counters.key_usage(&key, NOON).money.monthly;
     assert_eq!(
         (usage.current, usage.reserved),
         (NanoUsd(9_000_000_000 + 142 * GRAIN), NanoUsd::ZERO)

@@ -113,7 +113,7 @@ impl Stoppable {
     pub(super) async fn spent(&self, who: i64) -> i64 {
         let mut key = key(who, sessions(0));
         key.user_id = UserId(who);
-        self.counters.key_usage(&key, NOON).await.total.current.0
+        self.counters.key_usage(&key, NOON).await.money.total.current.0
     }
 
     pub(super) async fn end(self) {

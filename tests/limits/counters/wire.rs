@@ -103,11 +103,14 @@ fn a_request_at_a_provider_with_limits_waits_for_one_call_and_few_commands() {
         // The fence; user, key, session and minute; the provider; each written back; the note.
         assert!(commands <= 50 * 7 + 10, "{commands}");
         let usage = node.0.provider_usage(&at, NOON).await;
-        assert_eq!((usage.total.reserved, usage.sessions.current), (NanoUsd(250), 1));
+        assert_eq!((usage.money.total.reserved, usage.sessions.current), (NanoUsd(250), 1));
         permits.into_iter().for_each(|permit| permit.settle(NOON, NanoUsd(7), Some(at.id)));
         node.0.flushed().await;
         let usage = node.0.provider_usage(&at, NOON).await;
-        assert_eq!((usage.total.reserved, usage.total.current), (NanoUsd(0), NanoUsd(350)));
+        assert_eq!(
+            (usage.money.total.reserved, usage.money.total.current),
+            (NanoUsd(0), NanoUsd(350))
+        );
     });
 }
 
@@ -155,7 +158,7 @@ fn a_place_is_not_taken_where_the_session_is_served_by_another_provider() {
         assert!(moved.enter(&second, NOON).await);
         node.0.flushed().await;
         let usage = node.0.provider_usage(&first, NOON).await;
-        assert_eq!((usage.sessions.current, usage.total.reserved), (0, NanoUsd::ZERO));
+        assert_eq!((usage.sessions.current, usage.money.total.reserved), (0, NanoUsd::ZERO));
         drop((permit, moved));
     });
 }
@@ -178,14 +181,14 @@ fn a_request_that_returns_to_a_provider_at_once_keeps_its_place_there() {
             node.0.flushed().await;
             let held = async |at: &Provider| {
                 let usage = node.0.provider_usage(at, NOON).await;
-                (usage.sessions.current, usage.total.reserved)
+                (usage.sessions.current, usage.money.total.reserved)
             };
             assert_eq!(held(&first).await, (1, NanoUsd(5)), "turn {turn}");
             assert_eq!(held(&second).await, (0, NanoUsd::ZERO), "turn {turn}");
         }
         permit.settle(NOON, NanoUsd(7), Some(first.id));
         node.0.flushed().await;
-        let usage = node.0.provider_usage(&first, NOON).await.total;
+        let usage = node.0.provider_usage(&first, NOON).await.money.total;
         assert_eq!((usage.reserved, usage.current), (NanoUsd::ZERO, NanoUsd(7)));
     });
 }
@@ -206,7 +209,10 @@ fn scripts_that_redis_forgets_or_may_not_load_ahead_cost_no_request() {
             node.0.flushed().await;
             let mut user = super::user(0, Limits::default());
             user.id = UserId(1);
-            assert_eq!(node.0.user_usage(&user, NOON).await.total.current, NanoUsd(10 * (n + 1)));
+            assert_eq!(
+                node.0.user_usage(&user, NOON).await.money.total.current,
+                NanoUsd(10 * (n + 1))
+            );
         }
         let state = node.0.shared_state().unwrap();
         assert_eq!((state.errors, state.losses), (0, 0));

@@ -38,12 +38,30 @@ impl Period {
     /// The limit for it, if there is one.
     #[must_use]
     pub const fn limit_of(self, limits: &Limits) -> Option<NanoUsd> {
+        *limits.money().get(self)
+    }
+
+    /// The field of its limit in records of the declarative document.
+    #[must_use]
+    pub const fn field(self) -> &'static str {
         match self {
-            Self::FiveHours => limits.five_hours,
-            Self::Daily => limits.daily,
-            Self::Weekly => limits.weekly,
-            Self::Monthly => limits.monthly,
-            Self::Total => limits.total,
+            Self::FiveHours => "limit_5h_usd",
+            Self::Daily => "limit_daily_usd",
+            Self::Weekly => "limit_weekly_usd",
+            Self::Monthly => "limit_monthly_usd",
+            Self::Total => "limit_total_usd",
+        }
+    }
+
+    /// The error code of a key's limit that is above its user's.
+    #[must_use]
+    pub const fn above_users(self) -> &'static str {
+        match self {
+            Self::FiveHours => "KEY_LIMIT_5H_EXCEEDS_USER_LIMIT",
+            Self::Daily => "KEY_LIMIT_DAILY_EXCEEDS_USER_LIMIT",
+            Self::Weekly => "KEY_LIMIT_WEEKLY_EXCEEDS_USER_LIMIT",
+            Self::Monthly => "KEY_LIMIT_MONTHLY_EXCEEDS_USER_LIMIT",
+            Self::Total => "KEY_LIMIT_TOTAL_EXCEEDS_USER_LIMIT",
         }
     }
 }

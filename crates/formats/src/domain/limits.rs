@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::limit_type::Period;
 use super::money::NanoUsd;
 
 /// Spending and session limits of one holder. Money `None` = no limit, `Some(0)` = nothing may be
@@ -28,9 +29,71 @@ impl Limits {
     /// Whether there is any spending limit.
     #[must_use]
     pub fn of_money(&self) -> bool {
-        [self.five_hours, self.daily, self.weekly, self.monthly, self.total]
-            .iter()
-            .any(Option::is_some)
+        Period::IN_ORDER.iter().any(|period| period.limit_of(self).is_some())
+    }
+
+    /// The spending limits.
+    #[must_use]
+    pub const fn money(&self) -> ByPeriod<Option<NanoUsd>> {
+        let Self { five_hours, daily, weekly, monthly, total, .. } = *self;
+        ByPeriod { five_hours, daily, weekly, monthly, total }
+    }
+
+    /// The same with these spending limits.
+    #[must_use]
+    pub const fn with_money(self, money: ByPeriod<Option<NanoUsd>>) -> Self {
+        let ByPeriod { five_hours, daily, weekly, monthly, total } = money;
+        Self { five_hours, daily, weekly, monthly, total, ..self }
+    }
+}
+
+/// A value for each period of spending limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ByPeriod<T> {
+    /// Of the past five hours.
+    pub five_hours: T,
+    /// Of a day, fixed or rolling.
+    pub daily: T,
+    /// Of a calendar week.
+    pub weekly: T,
+    /// Of a calendar month.
+    pub monthly: T,
+    /// Of everything since the first record.
+    pub total: T,
+}
+
+impl<T> ByPeriod<T> {
+    /// Calls `value` for each period, the shortest first.
+    pub fn of(mut value: impl FnMut(Period) -> T) -> Self {
+        Self {
+            five_hours: value(Period::FiveHours),
+            daily: value(Period::Daily),
+            weekly: value(Period::Weekly),
+            monthly: value(Period::Monthly),
+            total: value(Period::Total),
+        }
+    }
+
+    /// The value for one period.
+    pub const fn get(&self, period: Period) -> &T {
+        match period {
+            Period::FiveHours => &self.five_hours,
+            Period::Daily => &self.daily,
+            Period::Weekly => &self.weekly,
+            Period::Monthly => &self.monthly,
+            Period::Total => &self.total,
+        }
+    }
+
+    /// The values, the shortest period first.
+    pub fn each(self) -> [(Period, T); 5] {
+        [
+            (Period::FiveHours, self.five_hours),
+            (Period::Daily, self.daily),
+            (Period::Weekly, self.weekly),
+            (Period::Monthly, self.monthly),
+            (Period::Total, self.total),
+        ]
     }
 }
 

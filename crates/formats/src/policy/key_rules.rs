@@ -9,23 +9,15 @@ use crate::domain::feature_policy::FeaturePolicy;
 use crate::domain::group::{self, Groups};
 use crate::domain::ids::KeyId;
 use crate::domain::key::Key;
-use crate::domain::limits::Limits;
-use crate::domain::money::NanoUsd;
+use crate::domain::limit_type::Period;
+use crate::domain::limits::{ByPeriod, Limits};
 use crate::domain::user::User;
 
 /// The six limits that a key and its user share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SharedLimit {
-    /// Spending in the past five hours.
-    FiveHours,
-    /// Spending in a day.
-    Daily,
-    /// Spending in a calendar week.
-    Weekly,
-    /// Spending in a calendar month.
-    Monthly,
-    /// Spending in total.
-    Total,
+    /// Spending in a period.
+    Money(Period),
     /// Live sessions at once.
     ConcurrentSessions,
 }
@@ -86,12 +78,18 @@ fn quoted(name: &str) -> String {
 impl SharedLimit {
     const fn describe(self) -> &'static str {
         match self {
-            Self::FiveHours => "5-hour",
-            Self::Daily => "daily",
-            Self::Weekly => "weekly",
-            Self::Monthly => "monthly",
-            Self::Total => "total",
+            Self::Money(Period::FiveHours) => "5-hour",
+            Self::Money(period) => period.as_str(),
             Self::ConcurrentSessions => "concurrent sessions",
+        }
+    }
+
+    /// The wire's `errorCode` where the key's limit is above its user's.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Money(period) => period.above_users(),
+            Self::ConcurrentSessions => "KEY_LIMIT_CONCURRENT_EXCEEDS_USER_LIMIT",
         }
     }
 }
@@ -102,14 +100,7 @@ impl KeyRuleError {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::DuplicateName { .. } => "DUPLICATE_NAME",
-            Self::ExceedsUserLimit { limit, .. } => match limit {
-                SharedLimit::FiveHours => "KEY_LIMIT_5H_EXCEEDS_USER_LIMIT",
-                SharedLimit::Daily => "KEY_LIMIT_DAILY_EXCEEDS_USER_LIMIT",
-                SharedLimit::Weekly => "KEY_LIMIT_WEEKLY_EXCEEDS_USER_LIMIT",
-                SharedLimit::Monthly => "KEY_LIMIT_MONTHLY_EXCEEDS_USER_LIMIT",
-                SharedLimit::Total => "KEY_LIMIT_TOTAL_EXCEEDS_USER_LIMIT",
-                SharedLimit::ConcurrentSessions => "KEY_LIMIT_CONCURRENT_EXCEEDS_USER_LIMIT",
-            },
+            Self::ExceedsUserLimit { limit, .. } => limit.code(),
             Self::CannotDeleteLastKey => "CANNOT_DELETE_LAST_KEY",
             Self::CannotDisableLastKey => "CANNOT_DISABLE_LAST_KEY",
             Self::CannotDeleteLastGroupKey => "CANNOT_DELETE_LAST_GROUP_KEY",
@@ -178,22 +169,18 @@ pub fn may_add_key(user: &User, ever: u64) -> bool {
 /// without limits would bypass those that an administrator has set.
 #[must_use]
 pub fn tightest_limits(keys: &[Key]) -> Limits {
-    let of = |limit: fn(&Limits) -> Option<NanoUsd>| {
-        undeleted(keys).filter_map(|key| limit(&key.limits)).min()
-    };
+    let money =
+        ByPeriod::of(|period| undeleted(keys).filter_map(|key| period.limit_of(&key.limits)).min());
     let daily =
         undeleted(keys).filter(|key| key.limits.daily.is_some()).min_by_key(|key| key.limits.daily);
     let sessions =
         undeleted(keys).map(|key| key.limits.concurrent_sessions).filter(|limit| *limit > 0).min();
     Limits {
-        five_hours: of(|limits| limits.five_hours),
-        daily: of(|limits| limits.daily),
-        weekly: of(|limits| limits.weekly),
-        monthly: of(|limits| limits.monthly),
-        total: of(|limits| limits.total),
         concurrent_sessions: sessions.unwrap_or_default(),
         daily_reset: daily.map(|key| key.limits.daily_reset).unwrap_or_default(),
+        ..Limits::default()
     }
+    .with_money(money)
 }
 
 /// The models that lists of the undeleted keys name, and what any of them denies: what a key gets
@@ -214,18 +201,11 @@ pub fn tightest_lists(keys: &[Key]) -> (Vec<String>, FeaturePolicy) {
 /// # Errors
 /// [`KeyRuleError::ExceedsUserLimit`] for the first that is above.
 pub fn limits_within(key: &Limits, user: &Limits) -> Result<(), KeyRuleError> {
-    let money = [
-        (SharedLimit::FiveHours, key.five_hours, user.five_hours),
-        (SharedLimit::Daily, key.daily, user.daily),
-        (SharedLimit::Weekly, key.weekly, user.weekly),
-        (SharedLimit::Monthly, key.monthly, user.monthly),
-        (SharedLimit::Total, key.total, user.total),
-    ];
-    for (limit, key, user) in money {
-        if let (Some(key), Some(user)) = (key, user)
+    for (period, key) in key.money().each() {
+        if let (Some(key), Some(user)) = (key, period.limit_of(user))
             && key > user
         {
-            return Err(exceeds(limit, &key, &user));
+            return Err(exceeds(SharedLimit::Money(period), &key, &user));
         }
     }
     let (key, user) = (key.concurrent_sessions, user.concurrent_sessions);
@@ -250,17 +230,12 @@ pub fn keys_stay_within<'k>(
     before: &Limits,
     after: &Limits,
 ) -> Result<(), KeyRuleError> {
-    let set = |of: fn(&Limits) -> Option<NanoUsd>| of(after).filter(|_| of(before) != of(after));
+    let money = ByPeriod::of(|period| {
+        period.limit_of(after).filter(|limit| period.limit_of(before) != Some(*limit))
+    });
     let sessions = Some(after.concurrent_sessions).filter(|now| *now != before.concurrent_sessions);
-    let changed = Limits {
-        five_hours: set(|limits| limits.five_hours),
-        daily: set(|limits| limits.daily),
-        weekly: set(|limits| limits.weekly),
-        monthly: set(|limits| limits.monthly),
-        total: set(|limits| limits.total),
-        concurrent_sessions: sessions.unwrap_or_default(),
-        ..Limits::default()
-    };
+    let changed = Limits { concurrent_sessions: sessions.unwrap_or_default(), ..Limits::default() }
+        .with_money(money);
     keys.try_for_each(|found| {
         limits_within(&found.limits, &changed).map_err(|error| error.of_key(&found.name))
     })

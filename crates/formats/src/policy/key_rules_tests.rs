@@ -4,6 +4,7 @@ use super::*;
 use crate::domain::feature_policy::FeaturePolicy;
 use crate::domain::ids::UserId;
 use crate::domain::key::{CacheTtl, KeyHash};
+use crate::domain::money::NanoUsd;
 
 const NOW: Timestamp = Timestamp(1_000_000);
 

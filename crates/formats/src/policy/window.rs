@@ -51,6 +51,9 @@ impl Span {
 }
 
 impl Window {
+    /// The windows that begin on a certain date: the calendar week and the calendar month.
+    pub const BY_DATE: [Self; 2] = [Self::Weekly, Self::Monthly];
+
     /// The window of a limit's period. A lifetime has none.
     #[must_use]
     pub const fn of(period: Period, reset: DailyReset) -> Option<Self> {

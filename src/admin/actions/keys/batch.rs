@@ -33,7 +33,7 @@ pub(super) async fn update(call: Call, body: BatchUpdate) -> Result<BatchResult,
     let mut tx = call.ctx.node.store.begin().await?;
     let before = named(&mut tx, body.key_ids.plain()).await?;
     let users = owners(&mut tx, &before).await?;
-    let limits = updates.limits().sent();
+    let limits = updates.limits.patch().sent();
     let mut after = before.clone();
     for key in &mut after {
         updates.apply(key);

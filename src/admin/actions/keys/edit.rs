@@ -26,7 +26,7 @@ pub(super) async fn edit_key(call: Call, body: Edit<OfKey, KeyFields>) -> Result
         key_rules::may_change_limits(&held.user, &held.key.limits, &after.limits)?;
     }
     key_rules::name_is_free(&held.keys, &after.name, Some(after.id))?;
-    key_rules::limits_within(&body.change.limits().sent(), &held.user.limits)?;
+    key_rules::limits_within(&body.change.limits.patch().sent(), &held.user.limits)?;
     save(&call, tx, "keys.editKey", held, after).await
 }
 

@@ -5,14 +5,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::admin::bodies::{
-    Clock, FeatureList, Id, List, ModelText, Moment, NameText, OneOf, Part, Patch, Sent, Usd,
-    Whole, features,
+    FeatureList, Id, List, ModelText, Moment, NameText, OneOf, Part, Patch, Sent, features,
 };
 use crate::admin::envelope::Code;
-use crate::admin::limits::{LimitPatch, limit_patch};
+use crate::admin::limits::{BatchLimits, KeyLimits};
 use crate::domain::group::Groups;
 use crate::domain::key::{CacheTtl, Key};
-use crate::domain::limits::ResetMode;
+use crate::domain::limits::ByPeriod;
+use crate::policy::key_rules::SharedLimit;
 
 /// Whose keys.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -52,24 +52,9 @@ pub struct KeyFields {
     /// Whether the key opens the web UI and these actions; without it, it reads its own usage only.
     #[schemars(extend("default" = true))]
     pub can_login_web_ui: Sent<bool>,
-    /// USD in any 5 hours; `null` = no limit, 0 = nothing.
-    pub limit_5h_usd: Patch<Usd<10_000>>,
-    /// USD a day; `null` = no limit, 0 = nothing.
-    pub limit_daily_usd: Patch<Usd<10_000>>,
-    /// `fixed`: at `dailyResetTime`; `rolling`: the past 24 hours.
-    #[schemars(extend("default" = "fixed"))]
-    pub daily_reset_mode: Sent<OneOf<ResetMode>>,
-    /// `HH:MM` in the gateway's time zone.
-    #[schemars(extend("default" = "00:00"))]
-    pub daily_reset_time: Sent<Clock>,
-    /// USD a calendar week; `null` = no limit, 0 = nothing.
-    pub limit_weekly_usd: Patch<Usd<50_000>>,
-    /// USD a calendar month; `null` = no limit, 0 = nothing.
-    pub limit_monthly_usd: Patch<Usd<200_000>>,
-    /// USD ever; `null` = no limit, 0 = nothing.
-    pub limit_total_usd: Patch<Usd<10_000_000>>,
-    /// Conversations at once; 0 or `null` = no limit.
-    pub limit_concurrent_sessions: Patch<Whole<u32, 0, 1000>>,
+    /// Its limits.
+    #[serde(flatten)]
+    pub limits: KeyLimits,
     /// Comma-separated provider groups; empty or `null` = the default group. Changed by
     /// administrators only.
     pub provider_group: Patch<GroupText>,
@@ -118,14 +103,9 @@ pub struct KeyUpdates {
     /// Comma-separated provider groups; empty or `null` = the default group. Changed by
     /// administrators only.
     pub provider_group: Patch<GroupText>,
-    /// USD in any 5 hours; `null` = no limit, 0 = nothing.
-    pub limit_5h_usd: Patch<Usd<10_000>>,
-    /// USD a day; `null` = no limit, 0 = nothing.
-    pub limit_daily_usd: Patch<Usd<10_000>>,
-    /// USD a calendar week; `null` = no limit, 0 = nothing.
-    pub limit_weekly_usd: Patch<Usd<50_000>>,
-    /// USD a calendar month; `null` = no limit, 0 = nothing.
-    pub limit_monthly_usd: Patch<Usd<200_000>>,
+    /// Its limits.
+    #[serde(flatten)]
+    pub limits: BatchLimits,
     /// Whether the key opens the web UI and these actions; without it, it reads its own usage only.
     pub can_login_web_ui: Sent<bool>,
     /// Whether the key works.
@@ -142,18 +122,15 @@ pub struct BatchUpdate {
     pub updates: Part<KeyUpdates>,
 }
 
-/// The key's limit of any 5 hours is above its user's.
-pub const H5: Code = Code("KEY_LIMIT_5H_EXCEEDS_USER_LIMIT");
-/// The key's daily limit is above its user's.
-pub const DAILY: Code = Code("KEY_LIMIT_DAILY_EXCEEDS_USER_LIMIT");
-/// The key's weekly limit is above its user's.
-pub const WEEKLY: Code = Code("KEY_LIMIT_WEEKLY_EXCEEDS_USER_LIMIT");
-/// The key's monthly limit is above its user's.
-pub const MONTHLY: Code = Code("KEY_LIMIT_MONTHLY_EXCEEDS_USER_LIMIT");
-/// The key's total limit is above its user's.
-pub const TOTAL: Code = Code("KEY_LIMIT_TOTAL_EXCEEDS_USER_LIMIT");
-/// The key's limit of concurrent sessions is above its user's.
-pub const CONCURRENT: Code = Code("KEY_LIMIT_CONCURRENT_EXCEEDS_USER_LIMIT");
+/// The codes of keys' limits that are above their user's: by period, then of sessions.
+pub fn above_users() -> Vec<Code> {
+    let money = ByPeriod::of(SharedLimit::Money).each().map(|(_, limit)| limit);
+    money
+        .into_iter()
+        .chain([SharedLimit::ConcurrentSessions])
+        .map(|limit| Code(limit.code()))
+        .collect()
+}
 
 /// The codes of `keys/addKey`, beside those of every body's check.
 pub const ADD_ERRORS: &[Code] = &[
@@ -162,12 +139,6 @@ pub const ADD_ERRORS: &[Code] = &[
     Code::NO_DEFAULT_GROUP_PERMISSION,
     Code::NO_GROUP_PERMISSION,
     Code::KEY_LIMITS_LOCKED,
-    H5,
-    DAILY,
-    WEEKLY,
-    MONTHLY,
-    TOTAL,
-    CONCURRENT,
 ];
 
 /// The codes of `keys/editKey`, beside those of every body's check.
@@ -176,24 +147,11 @@ pub const EDIT_ERRORS: &[Code] = &[
     Code::DUPLICATE_NAME,
     Code::CANNOT_DISABLE_LAST_KEY,
     Code::KEY_LIMITS_LOCKED,
-    H5,
-    DAILY,
-    WEEKLY,
-    MONTHLY,
-    TOTAL,
-    CONCURRENT,
 ];
 
 /// The codes of `keys/batchUpdateKeys`, beside those of every body's check.
-pub const BATCH_ERRORS: &[Code] = &[
-    Code::BATCH_SIZE_EXCEEDED,
-    Code::NOT_FOUND,
-    Code::CANNOT_DISABLE_LAST_KEY,
-    H5,
-    DAILY,
-    WEEKLY,
-    MONTHLY,
-];
+pub const BATCH_ERRORS: &[Code] =
+    &[Code::BATCH_SIZE_EXCEEDED, Code::NOT_FOUND, Code::CANNOT_DISABLE_LAST_KEY];
 
 impl KeyFields {
     /// Sets every field that was sent; moments without an offset are in `tz`.
@@ -201,7 +159,7 @@ impl KeyFields {
         self.name.apply(&mut key.name);
         self.expires_at.map(|moment| moment.end(tz)).apply_option(&mut key.expires_at);
         self.cache_ttl_preference.apply(&mut key.cache_ttl);
-        self.limits().apply(&mut key.limits);
+        self.limits.patch().apply(&mut key.limits);
         self.is_enabled.apply(&mut key.is_enabled);
         self.can_login_web_ui.apply(&mut key.can_login_web_ui);
         groups(&self.provider_group).apply(&mut key.provider_group);
@@ -209,31 +167,15 @@ impl KeyFields {
         features(&self.allowed_features).apply(&mut key.features.allowed);
         features(&self.denied_features).apply(&mut key.features.denied);
     }
-
-    /// The limits that were sent.
-    pub(in crate::admin) fn limits(&self) -> LimitPatch {
-        limit_patch!(self)
-    }
 }
 
 impl KeyUpdates {
     /// Sets every field that was sent.
     pub fn apply(&self, key: &mut Key) {
-        self.limits().apply(&mut key.limits);
+        self.limits.patch().apply(&mut key.limits);
         self.is_enabled.apply(&mut key.is_enabled);
         self.can_login_web_ui.apply(&mut key.can_login_web_ui);
         groups(&self.provider_group).apply(&mut key.provider_group);
-    }
-
-    /// The limits that were sent.
-    pub(in crate::admin) fn limits(&self) -> LimitPatch {
-        LimitPatch {
-            five_hours: self.limit_5h_usd.plain(),
-            daily: self.limit_daily_usd.plain(),
-            weekly: self.limit_weekly_usd.plain(),
-            monthly: self.limit_monthly_usd.plain(),
-            ..LimitPatch::default()
-        }
     }
 }
 

@@ -23,6 +23,7 @@ use crate::domain::ids::UserId;
 
 /// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
+    let above = fields::above_users();
     vec![
         Operation::action("actions/keys/getKeys", Permission::Own, get_keys)
             .reads()
@@ -42,11 +43,13 @@ pub fn operations() -> Vec<Operation> {
         Operation::action("actions/keys/addKey", Permission::Own, add::add_key)
             .creates()
             .doc("Creates a key and shows it, this once.")
-            .errors(fields::ADD_ERRORS),
+            .errors(fields::ADD_ERRORS)
+            .errors(&above),
         Operation::action("actions/keys/editKey", Permission::Own, edit::edit_key)
             .updates()
             .doc("Changes what is sent and leaves the rest.")
-            .errors(fields::EDIT_ERRORS),
+            .errors(fields::EDIT_ERRORS)
+            .errors(&above),
         Operation::action("actions/keys/removeKey", Permission::Own, remove::remove_key)
             .deletes()
             .doc("Deletes a key for good; it stops working at once.")
@@ -66,7 +69,8 @@ pub fn operations() -> Vec<Operation> {
         Operation::action("actions/keys/batchUpdateKeys", Permission::Admin, batch::update)
             .updates()
             .doc("Changes up to 500 keys: all of them, or none.")
-            .errors(fields::BATCH_ERRORS),
+            .errors(fields::BATCH_ERRORS)
+            .errors(&above[..4]),
     ]
 }
 

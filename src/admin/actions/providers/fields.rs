@@ -6,14 +6,13 @@ use serde::Deserialize;
 
 use crate::admin::actions::keys::fields::{GroupText, Name, groups};
 use crate::admin::bodies::{
-    BaseUrl, Clock, FeatureList, Fraction, HeaderText, Id, List, ModelText, OneOf, Pairs, Patch,
-    ProxyUrl, Sent, Text, Url, Usd, Whole, features,
+    BaseUrl, FeatureList, Fraction, HeaderText, Id, List, ModelText, OneOf, Pairs, Patch, ProxyUrl,
+    Sent, Text, Url, Whole, features,
 };
 use crate::admin::envelope::{ApiError, Code};
-use crate::admin::limits::limit_patch;
+use crate::admin::limits::ProviderLimits;
 use crate::admin::reasons::Reason;
 use crate::domain::key::CacheTtl;
-use crate::domain::limits::ResetMode;
 use crate::domain::provider::{InstructionsStrategy, Provider, ProviderType};
 use crate::formats::route;
 
@@ -67,24 +66,9 @@ pub struct ProviderFields {
     pub allowed_features: Patch<FeatureList>,
     /// Features that requests to it may not use.
     pub denied_features: Patch<FeatureList>,
-    /// USD in any 5 hours; `null` = no limit, 0 = nothing.
-    pub limit_5h_usd: Patch<Usd<1_000_000>>,
-    /// USD a day; `null` = no limit, 0 = nothing.
-    pub limit_daily_usd: Patch<Usd<1_000_000>>,
-    /// USD a calendar week; `null` = no limit, 0 = nothing.
-    pub limit_weekly_usd: Patch<Usd<5_000_000>>,
-    /// USD a calendar month; `null` = no limit, 0 = nothing.
-    pub limit_monthly_usd: Patch<Usd<20_000_000>>,
-    /// USD ever; `null` = no limit, 0 = nothing.
-    pub limit_total_usd: Patch<Usd<1_000_000_000>>,
-    /// `fixed`: at `daily_reset_time`; `rolling`: the past 24 hours.
-    #[schemars(extend("default" = "fixed"))]
-    pub daily_reset_mode: Sent<OneOf<ResetMode>>,
-    /// `HH:MM` in the gateway's time zone.
-    #[schemars(extend("default" = "00:00"))]
-    pub daily_reset_time: Sent<Clock>,
-    /// Conversations at once; 0 or `null` = no limit.
-    pub limit_concurrent_sessions: Patch<Whole<u32, 0, 100_000>>,
+    /// Its limits.
+    #[serde(flatten)]
+    pub limits: ProviderLimits,
     /// Attempts here for one request.
     #[schemars(extend("default" = 2))]
     pub max_retry_attempts: Sent<Whole<u32, 1, 10>>,
@@ -126,7 +110,7 @@ impl ProviderFields {
     /// Sets every field that was sent; the caller handles the credential.
     pub fn apply(&self, provider: &mut Provider) {
         self.apply_identity(provider);
-        limit_patch!(self).apply(&mut provider.limits);
+        self.limits.patch().apply(&mut provider.limits);
         self.max_retry_attempts.apply(&mut provider.max_retry_attempts);
         let breaker = &mut provider.breaker;
         self.circuit_breaker_failure_threshold.apply(&mut breaker.failure_threshold);

@@ -4,16 +4,13 @@ use chrono_tz::Tz;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::admin::actions::keys::fields::{
-    CONCURRENT, DAILY, GroupText, H5, MONTHLY, Name, TOTAL, WEEKLY, groups,
-};
+use crate::admin::actions::keys::fields::{GroupText, Name, groups};
 use crate::admin::bodies::{
-    Clock, FeatureList, Id, List, ModelText, Moment, OneOf, Patch, Sent, Text, Usd, Whole, features,
+    FeatureList, Id, List, ModelText, Moment, OneOf, Patch, Sent, Text, Usd, Whole, features,
 };
 use crate::admin::envelope::{ApiError, Code};
-use crate::admin::limits::limit_patch;
+use crate::admin::limits::{OF_USER, UserLimits};
 use crate::admin::reasons::Reason;
-use crate::domain::limits::ResetMode;
 use crate::domain::user::{Role, User};
 
 /// Which user.
@@ -23,9 +20,6 @@ pub struct OfUser {
     /// The user.
     pub user_id: Id,
 }
-
-/// The codes of `users/editUser`, beside those of every body's check.
-pub const EDIT_ERRORS: &[Code] = &[Code::NOT_FOUND, H5, DAILY, WEEKLY, MONTHLY, TOTAL, CONCURRENT];
 
 /// A user's own fields: of a new one, and of an edit.
 #[derive(Debug, Default, Clone, Deserialize, JsonSchema)]
@@ -54,25 +48,12 @@ pub struct UserFields {
     /// Requests per minute; 0 or `null` = no limit.
     pub rpm: Patch<Whole<u32, 0, 1_000_000>>,
     /// USD a day; `null` = no limit, 0 = nothing.
-    pub daily_quota: Patch<Usd<100_000>>,
+    pub daily_quota: Patch<Usd<{ OF_USER.daily }>>,
     /// The same as `dailyQuota`: send one of them.
-    pub limit_daily_usd: Patch<Usd<100_000>>,
-    /// USD in any 5 hours; `null` = no limit, 0 = nothing.
-    pub limit_5h_usd: Patch<Usd<10_000>>,
-    /// USD a calendar week; `null` = no limit, 0 = nothing.
-    pub limit_weekly_usd: Patch<Usd<50_000>>,
-    /// USD a calendar month; `null` = no limit, 0 = nothing.
-    pub limit_monthly_usd: Patch<Usd<200_000>>,
-    /// USD ever; `null` = no limit, 0 = nothing.
-    pub limit_total_usd: Patch<Usd<10_000_000>>,
-    /// `fixed`: at `dailyResetTime`; `rolling`: the past 24 hours.
-    #[schemars(extend("default" = "fixed"))]
-    pub daily_reset_mode: Sent<OneOf<ResetMode>>,
-    /// `HH:MM` in the gateway's time zone.
-    #[schemars(extend("default" = "00:00"))]
-    pub daily_reset_time: Sent<Clock>,
-    /// Conversations at once; 0 or `null` = no limit.
-    pub limit_concurrent_sessions: Patch<Whole<u32, 0, 1000>>,
+    pub limit_daily_usd: Patch<Usd<{ OF_USER.daily }>>,
+    /// Their other limits.
+    #[serde(flatten)]
+    pub limits: UserLimits,
     /// A trailing `*` matches any suffix; empty = every model.
     pub allowed_models: Patch<List<ModelText<1, 200>, 0, 200>>,
     /// Parts of `User-Agent`; empty = every client.
@@ -109,7 +90,8 @@ impl UserFields {
         groups(&self.provider_group).apply(&mut user.provider_group);
         self.tags.plain().apply(&mut user.tags);
         self.rpm.plain().apply(&mut user.rpm);
-        limit_patch!(self).apply(&mut user.limits);
+        self.limits.patch().apply(&mut user.limits);
+        daily.apply_option(&mut user.limits.daily);
         quota.apply_option(&mut user.limits.daily);
         self.allowed_models.plain().apply(&mut user.allowed_models);
         self.allowed_clients.plain().apply(&mut user.allowed_clients);

@@ -3,6 +3,7 @@
 pub(in crate::admin) mod edit;
 pub mod fields;
 
+use crate::admin::actions::keys::fields::above_users;
 use crate::admin::bodies::Nothing;
 use crate::admin::call::Call;
 use crate::admin::envelope::{ApiError, Code};
@@ -28,7 +29,8 @@ pub fn operations() -> Vec<Operation> {
                 "Changes what is sent and leaves the rest. A limit is not set below that of one \
                  of the user's keys.",
             )
-            .errors(fields::EDIT_ERRORS),
+            .errors(&[Code::NOT_FOUND])
+            .errors(&above_users()),
         Operation::action("actions/users/removeUser", Permission::Admin, edit::remove_user)
             .deletes()
             .doc("Deletes a user; their keys stop working at once. What they used stays on record.")
