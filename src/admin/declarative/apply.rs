@@ -53,12 +53,8 @@ pub async fn apply(desk: Desk<'_>, tx: &mut Tx, order: Order, by: By) -> Result<
 
 impl Work<'_> {
     async fn sections(&mut self, mut document: Map<String, Value>) -> Result<(), ApiError> {
-        for name in document
-            .keys()
-            .filter(|name| !SECTIONS.contains(&name.as_str()))
-            .cloned()
-            .collect::<Vec<_>>()
-        {
+        let unknown = document.keys().filter(|name| !SECTIONS.contains(&name.as_str()));
+        for name in unknown.cloned().collect::<Vec<_>>() {
             self.unknown("", &name, SECTIONS.into_iter());
         }
         match document.remove("version") {
@@ -72,32 +68,18 @@ impl Work<'_> {
                 &format!("is required: write `version: {VERSION}`"),
             ),
         }
-        if let Some(form) = self.map(document.remove("settings"), "/settings") {
-            settings::apply(self, form).await?;
-        }
-        if let Some(form) = self.map(document.remove("notifications"), "/notifications") {
-            notifications::apply(self, form).await?;
-        }
-        if let Some(list) = self.list(document.remove("providers"), "/providers") {
-            providers::apply(self, list).await?;
-        }
-        if let Some(list) = self.list(document.remove("invoice_sources"), "/invoice_sources") {
-            invoices::apply(self, list).await?;
-        }
-        if let Some(list) = self.list(document.remove("users"), "/users") {
-            users::apply(self, list).await?;
-        }
+        settings::apply(self, document.remove("settings")).await?;
+        notifications::apply(self, document.remove("notifications")).await?;
+        providers::apply(self, document.remove("providers")).await?;
+        invoices::apply(self, document.remove("invoice_sources")).await?;
+        users::apply(self, document.remove("users")).await?;
         let entries = self.map(document.remove("prices"), "/prices");
         let forced = self.map(document.remove("forced_prices"), "/forced_prices");
         if entries.is_some() || forced.is_some() {
             prices::apply(self, entries.unwrap_or_default(), forced.unwrap_or_default()).await?;
         }
-        if let Some(list) = self.list(document.remove("words"), "/words") {
-            words::apply(self, list).await?;
-        }
-        if let Some(list) = self.list(document.remove("error_rules"), "/error_rules") {
-            error_rules::apply(self, list).await?;
-        }
+        words::apply(self, document.remove("words")).await?;
+        error_rules::apply(self, document.remove("error_rules")).await?;
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::form::{self, Form};
-use super::plan::PlanStep;
+use super::section::{self, Row, Section};
 use super::work::Work;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -38,18 +38,43 @@ pub(super) struct OwnFields {
     pub removed: Sent<bool>,
 }
 
-/// A rule; `None` for one of the program's own that is removed.
-fn form_of(rule: &ErrorRule) -> Result<Option<Form>, ApiError> {
-    if rule.deleted_at.is_some() {
-        return Ok(None);
+impl Section for ErrorRule {
+    const KIND: &'static str = "error rule";
+
+    /// `None` for a rule of the program's own that is removed.
+    fn form(&self) -> Result<Option<Form>, ApiError> {
+        if self.deleted_at.is_some() {
+            return Ok(None);
+        }
+        form::of(&RuleRecord::new(self), Shape::of::<RuleFields>()).map(Some)
     }
-    form::of(&RuleRecord::new(rule), Shape::of::<RuleFields>()).map(Some)
+
+    fn target(&self) -> String {
+        format!("error rule {}", self.id)
+    }
+
+    fn defaults() -> Result<Form, ApiError> {
+        actions::blank(Timestamp(0)).all_but(&["pattern", "match_type", "category"])
+    }
 }
 
-fn defaults() -> Result<Form, ApiError> {
-    let mut form = form_of(&actions::blank(Timestamp(0)))?.unwrap_or_default();
-    form.retain(|name, _| !["pattern", "match_type", "category"].contains(&name.as_str()));
-    Ok(form)
+impl Row for ErrorRule {
+    async fn save(&mut self, work: &mut Work<'_>, is_new: bool) -> Result<(), ApiError> {
+        match is_new {
+            true => self.id = work.tx.insert_error_rule(self).await?,
+            false => work.tx.update_error_rule(self).await?,
+        }
+        Ok(())
+    }
+
+    async fn delete(&self, work: &mut Work<'_>) -> Result<(), ApiError> {
+        Ok(work.tx.delete_error_rule(self.id).await?)
+    }
+}
+
+/// As messages name it.
+fn label(rule: &ErrorRule) -> String {
+    rule.builtin_code.clone().unwrap_or_else(|| rule.pattern.clone())
 }
 
 /// Where a rule stands in the document, and the stored one that it means.
@@ -59,10 +84,8 @@ struct Wanted {
     after: ErrorRule,
 }
 
-pub(super) async fn apply(
-    work: &mut Work<'_>,
-    entries: Vec<(String, Form)>,
-) -> Result<(), ApiError> {
+pub(super) async fn apply(work: &mut Work<'_>, section: Option<Value>) -> Result<(), ApiError> {
+    let Some(entries) = work.list(section, "/error_rules") else { return Ok(()) };
     let stored = std::mem::take(&mut work.stored_rules);
     let mut wanted: Vec<Wanted> = Vec::with_capacity(entries.len());
     for (at, entry) in entries {
@@ -81,7 +104,7 @@ pub(super) async fn apply(
         if work.prune { prune(work, left).await? } else { left.into_iter().cloned().collect() };
     check(work, &wanted, &kept);
     for one in wanted {
-        write(work, one.before, one.after).await?;
+        section::write(work, label(&one.after), one.before.as_ref(), one.after).await?;
     }
     Ok(())
 }
@@ -169,16 +192,13 @@ async fn prune(work: &mut Work<'_>, left: Vec<&ErrorRule>) -> Result<Vec<ErrorRu
     let mut kept = Vec::new();
     for rule in left {
         if rule.builtin_code.is_none() {
-            if work.is_sound() {
-                work.tx.delete_error_rule(rule.id).await?;
-            }
-            note(work, Some(rule), None)?;
+            section::remove(work, label(rule), rule).await?;
             continue;
         }
         let changed = rule.is_edited || rule.deleted_at.is_some();
         match builtin::as_shipped(rule, BUILTIN_RULES, work.desk.now).filter(|_| changed) {
             Some(shipped) => {
-                write(work, Some(rule.clone()), shipped.clone()).await?;
+                section::write(work, label(&shipped), Some(rule), shipped.clone()).await?;
                 kept.push(shipped);
             }
             None => kept.push(rule.clone()),
@@ -215,42 +235,6 @@ fn check(work: &mut Work<'_>, wanted: &[Wanted], kept: &[ErrorRule]) {
     }
 }
 
-async fn write(
-    work: &mut Work<'_>,
-    before: Option<ErrorRule>,
-    mut after: ErrorRule,
-) -> Result<(), ApiError> {
-    let form_before = before.as_ref().map(form_of).transpose()?.flatten();
-    if before.is_some() && form_before == form_of(&after)? {
-        return Ok(());
-    }
-    if work.is_sound() {
-        match &before {
-            None => after.id = work.tx.insert_error_rule(&after).await?,
-            Some(_) => work.tx.update_error_rule(&after).await?,
-        }
-    }
-    note(work, before.as_ref(), Some(&after))
-}
-
-fn note(
-    work: &mut Work<'_>,
-    before: Option<&ErrorRule>,
-    after: Option<&ErrorRule>,
-) -> Result<(), ApiError> {
-    let Some(rule) = after.or(before) else { return Ok(()) };
-    let step = PlanStep {
-        kind: "error rule",
-        name: rule.builtin_code.clone().unwrap_or_else(|| rule.pattern.clone()),
-        target: format!("error rule {}", rule.id),
-        before: before.map(form_of).transpose()?.flatten(),
-        after: after.map(form_of).transpose()?.flatten(),
-        secret: None,
-    };
-    work.note(step, &defaults()?);
-    Ok(())
-}
-
 /// An operator's rules, and what was changed of the program's own.
 pub(super) fn exported(rules: &[ErrorRule]) -> Result<Vec<Value>, ApiError> {
     let changed = |rule: &&ErrorRule| {
@@ -259,15 +243,15 @@ pub(super) fn exported(rules: &[ErrorRule]) -> Result<Vec<Value>, ApiError> {
     let mut rules: Vec<&ErrorRule> = rules.iter().filter(changed).collect();
     // Of rules with one priority the older is asked first: the order is part of what they mean.
     rules.sort_by_key(|rule| rule.id);
-    let defaults = defaults()?;
+    let defaults = ErrorRule::defaults()?;
     let one = |rule: &ErrorRule| {
         let mut form = Form::new();
         if let Some(code) = &rule.builtin_code {
             form.insert(BUILTIN.to_owned(), code.as_str().into());
         }
-        match form_of(rule)? {
-            Some(rule) => form.extend(form::shortened(rule, &defaults)),
-            None => drop(form.insert(REMOVED.to_owned(), true.into())),
+        match rule.deleted_at {
+            None => form.extend(rule.short(&defaults)?),
+            Some(_) => drop(form.insert(REMOVED.to_owned(), true.into())),
         }
         Ok(form.into())
     };

@@ -4,9 +4,8 @@ use serde_json::{Map, Value};
 
 use super::form::Form;
 use super::secrets::{self, Secrets};
-use super::{
-    VERSION, error_rules, invoices, notifications, prices, providers, settings, users, words,
-};
+use super::section::Section as _;
+use super::{VERSION, error_rules, invoices, notifications, prices, providers, users, words};
 use crate::admin::envelope::ApiError;
 use crate::crypto::vault::{SealedFor, Vault};
 use crate::domain::secret::Secret;
@@ -25,7 +24,7 @@ pub fn export(
     let how = (how, whole.sealing_key.as_deref());
     let mut document = Form::new();
     document.insert("version".to_owned(), VERSION.into());
-    document.insert("settings".to_owned(), settings::form_of(&stored.settings)?.into());
+    document.insert("settings".to_owned(), stored.settings.short(&Form::new())?.into());
     document.insert("notifications".to_owned(), reported(vault, &whole.notifications, how)?.into());
     let key = |provider: &_, key: &Secret| {
         secrets::shown(vault, how, &secrets::purpose_of(provider), key)
@@ -53,7 +52,7 @@ fn reported(
     stored: &StoredNotifications,
     how: (Secrets, Option<&str>),
 ) -> Result<Form, ApiError> {
-    let mut form = notifications::masked(stored)?;
+    let mut form = stored.short(&Form::new())?;
     form.retain(|_, value| !value.is_null());
     if how.0 == Secrets::Masked {
         return Ok(form);

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::form::{self, Form};
 use super::names::{self, RecordNames};
-use super::plan::PlanStep;
-use super::secrets::{self, Secrets, Written};
+use super::secrets::{self, Secrets, WithKey, Written};
+use super::section::{self, Row, Section};
 use super::work::Work;
 use crate::admin::actions::reconciliation::{InvoiceSourceFields, blank, keeps_key, key};
 use crate::admin::bodies::Shape;
@@ -15,7 +15,7 @@ use crate::crypto::vault::{SealedFor, Vault};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
 use crate::domain::invoice::InvoiceSource;
-use crate::domain::secret::{MASK, Secret};
+use crate::domain::secret::MASK;
 use crate::state::reseal;
 use crate::store::{StoredInvoiceSource, StoredProvider};
 
@@ -31,12 +31,47 @@ pub(super) fn shape() -> Shape {
     Shape::of::<InvoiceSourceFields>().without("adminKey")
 }
 
-fn form_of(stored: &StoredInvoiceSource, masked: String) -> Result<Form, ApiError> {
-    form::of(&InvoiceSourceRecord::new(stored, masked), Shape::of::<InvoiceSourceFields>())
+/// A stored source, of which no other key is written.
+fn opened(vault: &Vault, stored: &StoredInvoiceSource) -> WithKey<StoredInvoiceSource> {
+    WithKey { record: stored.clone(), key: key(vault, stored), is_another: false }
 }
 
-fn masked(key: Option<&Secret>) -> String {
-    key.map_or_else(|| MASK.to_owned(), Secret::masked)
+impl Section for WithKey<StoredInvoiceSource> {
+    const KIND: &'static str = "invoice source";
+
+    fn form(&self) -> Result<Option<Form>, ApiError> {
+        let record = InvoiceSourceRecord::new(&self.record, self.masked());
+        form::of(&record, Shape::of::<InvoiceSourceFields>()).map(Some)
+    }
+
+    fn target(&self) -> String {
+        format!("invoice source of provider {}", self.record.source.provider_id)
+    }
+
+    fn secret(&self, _: Option<&Self>) -> Option<&'static str> {
+        self.is_another.then_some(KEY)
+    }
+
+    fn defaults() -> Result<Form, ApiError> {
+        let source = blank(ProviderId(0), Timestamp(0));
+        let stored = StoredInvoiceSource { source, key_cipher: String::new() };
+        Self::new(stored, None, None).all_but(&["kind", "url", KEY])
+    }
+}
+
+impl Row for WithKey<StoredInvoiceSource> {
+    async fn save(&mut self, work: &mut Work<'_>, _: bool) -> Result<(), ApiError> {
+        if let Some(key) = self.key.as_ref().filter(|_| self.is_another) {
+            let place = SealedFor::InvoiceKey(self.record.source.provider_id);
+            self.record.key_cipher = reseal::seal(work.desk.vault, work.tx, place, key).await?;
+        }
+        Ok(work.tx.save_invoice_source(&self.record).await?)
+    }
+
+    async fn delete(&self, work: &mut Work<'_>) -> Result<(), ApiError> {
+        work.tx.delete_invoice_source(self.record.source.provider_id).await?;
+        Ok(())
+    }
 }
 
 /// What a sealed key is for: the address that it may be sent to.
@@ -44,10 +79,8 @@ fn purpose_of(source: &InvoiceSource) -> String {
     format!("invoice key for {}", secrets::origin_of(&source.url))
 }
 
-pub(super) async fn apply(
-    work: &mut Work<'_>,
-    entries: Vec<(String, Form)>,
-) -> Result<(), ApiError> {
+pub(super) async fn apply(work: &mut Work<'_>, section: Option<Value>) -> Result<(), ApiError> {
+    let Some(entries) = work.list(section, "/invoice_sources") else { return Ok(()) };
     // As the section of the providers has left them.
     let providers = work.tx.providers().await?;
     let stored = work.tx.invoice_sources().await?;
@@ -74,7 +107,8 @@ pub(super) async fn apply(
         for (place, label) in known.unclaimed() {
             let id = providers.get(place).map(|stored| stored.provider.id);
             if let Some(gone) = stored.iter().find(|stored| Some(stored.source.provider_id) == id) {
-                remove(work, gone, label).await?;
+                let gone = opened(work.desk.vault, gone);
+                section::remove(work, label, &gone).await?;
             }
         }
     }
@@ -102,91 +136,21 @@ async fn one(
     };
     sent.apply(&mut wanted.source);
     let place = format!("{at}/{KEY}");
-    let new_key = match written.open(&work.desk, &purpose_of(&wanted.source)) {
-        Ok(key) => key,
-        Err(what) => {
-            work.faults.add(Code::INVALID_FORMAT, &place, &what);
-            return Ok(());
-        }
+    let Some(new_key) = written.opened(work, &purpose_of(&wanted.source), &place) else {
+        return Ok(());
     };
     if let Some(key) = &new_key {
-        let shape = Shape::of::<InvoiceSourceFields>().only("adminKey");
-        let entry = Form::from_iter([(KEY.to_owned(), Value::from(key.expose()))]);
-        if work.read_as::<InvoiceSourceFields>(&shape, &entry, at)?.is_none() {
+        if !work.accepts::<InvoiceSourceFields>("adminKey", key, at)? {
             return Ok(());
         }
     } else if !before.is_some_and(|before| keeps_key(&before.source, &wanted.source)) {
         work.faults.add(Code::REQUIRED_FIELD, &place, NEEDED);
         return Ok(());
     }
-    write(work, label, before, wanted, new_key).await
-}
-
-async fn write(
-    work: &mut Work<'_>,
-    label: String,
-    before: Option<&StoredInvoiceSource>,
-    mut wanted: StoredInvoiceSource,
-    new_key: Option<Secret>,
-) -> Result<(), ApiError> {
-    let id = wanted.source.provider_id;
-    let old = before.and_then(|stored| key(work.desk.vault, stored));
-    let new_key = new_key.filter(|key| old.as_ref() != Some(key));
-    let form_before = before.map(|stored| form_of(stored, masked(old.as_ref()))).transpose()?;
-    let form_after = form_of(&wanted, masked(new_key.as_ref().or(old.as_ref())))?;
-    if new_key.is_none() && form_before.as_ref() == Some(&form_after) {
-        return Ok(());
-    }
-    if work.is_sound() {
-        if let Some(key) = &new_key {
-            let place = SealedFor::InvoiceKey(id);
-            wanted.key_cipher = reseal::seal(work.desk.vault, work.tx, place, key).await?;
-        }
-        work.tx.save_invoice_source(&wanted).await?;
-    }
-    let step = PlanStep {
-        kind: "invoice source",
-        name: label,
-        target: format!("invoice source of provider {id}"),
-        before: form_before,
-        after: Some(form_after),
-        secret: new_key.is_some().then_some(KEY),
-    };
-    work.note(step, &defaults()?);
+    let before = before.map(|stored| opened(work.desk.vault, stored));
+    let after = WithKey::new(wanted, new_key, before.as_ref());
+    section::write(work, label, before.as_ref(), after).await?;
     Ok(())
-}
-
-async fn remove(
-    work: &mut Work<'_>,
-    stored: &StoredInvoiceSource,
-    label: String,
-) -> Result<(), ApiError> {
-    let id = stored.source.provider_id;
-    if work.is_sound() {
-        work.tx.delete_invoice_source(id).await?;
-    }
-    let key = key(work.desk.vault, stored);
-    let step = PlanStep {
-        kind: "invoice source",
-        name: label,
-        target: format!("invoice source of provider {id}"),
-        before: Some(form_of(stored, masked(key.as_ref()))?),
-        after: None,
-        secret: None,
-    };
-    work.note(step, &Form::new());
-    Ok(())
-}
-
-/// What need not be written.
-fn defaults() -> Result<Form, ApiError> {
-    let source = blank(ProviderId(0), Timestamp(0));
-    let mut form =
-        form_of(&StoredInvoiceSource { source, key_cipher: String::new() }, String::new())?;
-    for name in ["kind", "url", KEY] {
-        form.remove(name);
-    }
-    Ok(form)
 }
 
 /// The sources as an export has them.
@@ -199,7 +163,7 @@ pub(super) fn exported(
     let mut providers: Vec<&StoredProvider> = providers.iter().collect();
     providers.sort_by_key(|stored| stored.provider.id);
     let numbers = names::numbers(providers.iter().map(|stored| stored.provider.name.as_str()));
-    let defaults = defaults()?;
+    let defaults = WithKey::<StoredInvoiceSource>::defaults()?;
     let mut sources = Vec::new();
     for (provider, nth) in providers.iter().zip(numbers) {
         let id = provider.provider.id;
@@ -208,9 +172,11 @@ pub(super) fn exported(
         };
         let name = Value::from(provider.provider.name.as_str());
         let mut form = Form::from_iter([(PROVIDER.to_owned(), name)]);
-        form.extend(form::shortened(form_of(stored, String::new())?, &defaults));
+        let opened = opened(vault, stored);
+        form.extend(opened.short(&defaults)?);
         let purpose = purpose_of(&stored.source);
-        let shown = key(vault, stored)
+        let shown = opened
+            .key
             .map_or_else(|| Ok(MASK.into()), |key| secrets::shown(vault, how, &purpose, &key))?;
         form.insert(KEY.to_owned(), shown);
         sources.push(super::providers::numbered(form, nth));

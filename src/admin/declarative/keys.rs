@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::form::{self, Form};
 use super::plan::PlanStep;
+use super::section::{self, Section};
 use super::work::Work;
 use crate::admin::actions::keys::blank_key;
 use crate::admin::actions::keys::fields::KeyFields;
@@ -244,25 +245,34 @@ fn parse_hash(text: &str) -> Option<KeyHash> {
     Some(KeyHash(hash))
 }
 
-/// With the text masked.
-pub(super) fn form_of(key: &Key) -> Result<Form, ApiError> {
-    let record = KeyRecord::new(key, Timestamp(0));
-    let mut form = form::of(&record, Shape::of::<KeyFields>())?;
-    form.insert("key".to_owned(), record.key.into());
-    Ok(form)
-}
+impl Section for Key {
+    const KIND: &'static str = "key";
 
-/// What a key is of which nothing but its name is written.
-pub(super) fn defaults() -> Result<Form, ApiError> {
-    let new = key_text::generate().map_err(ApiError::internal)?;
-    let mut form = form_of(&blank_key(UserId(0), &new, Timestamp(0)))?;
-    form.retain(|name, _| name != "name" && name != "key");
-    Ok(form)
+    /// With the text masked.
+    fn form(&self) -> Result<Option<Form>, ApiError> {
+        let record = KeyRecord::new(self, Timestamp(0));
+        let mut form = form::of(&record, Shape::of::<KeyFields>())?;
+        form.insert("key".to_owned(), record.key.into());
+        Ok(Some(form))
+    }
+
+    fn target(&self) -> String {
+        format!("key {}", self.id)
+    }
+
+    fn secret(&self, before: Option<&Self>) -> Option<&'static str> {
+        (before.map(|before| before.hash) != Some(self.hash)).then_some("key")
+    }
+
+    fn defaults() -> Result<Form, ApiError> {
+        let new = key_text::generate().map_err(ApiError::internal)?;
+        blank_key(UserId(0), &new, Timestamp(0)).all_but(&["name", "key"])
+    }
 }
 
 /// As an export has it: with its hash.
 pub(super) fn exported(key: &Key, defaults: &Form) -> Result<Value, ApiError> {
-    let mut form = form::shortened(form_of(key)?, defaults);
+    let mut form = key.short(defaults)?;
     form.shift_remove("key");
     let texts = [("prefix", &key.prefix), ("last_four", &key.last_four)];
     form.insert("hash".to_owned(), format!("{SHA256}{}", hex::encode(key.hash.0)).into());
@@ -277,22 +287,9 @@ pub(super) fn exported(key: &Key, defaults: &Form) -> Result<Value, ApiError> {
 
 /// The change of one key, for the plan; `None` where there is none.
 pub(super) fn step(plan: &KeyPlan) -> Result<Option<PlanStep>, ApiError> {
-    let before = plan.before.as_ref().map(form_of).transpose()?;
-    let after = plan.after.as_ref().map(form_of).transpose()?;
-    let hash = |key: &Option<Key>| key.as_ref().map(|key| key.hash);
-    let another = hash(&plan.before) != hash(&plan.after);
-    if before == after && !another {
-        return Ok(None);
-    }
-    let id = plan.before.as_ref().or(plan.after.as_ref()).map_or(0, |key| key.id.0);
-    Ok(Some(PlanStep {
-        kind: "key",
-        name: plan.label.clone(),
-        target: format!("key {id}"),
-        before,
-        after,
-        secret: another.then_some("key"),
-    }))
+    let step = section::step(plan.label.clone(), plan.before.as_ref(), plan.after.as_ref())?;
+    let differs = step.before != step.after || step.secret.is_some();
+    Ok(differs.then_some(step))
 }
 
 #[cfg(test)]

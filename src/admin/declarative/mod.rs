@@ -20,6 +20,7 @@ mod prices;
 mod providers;
 mod schema;
 mod secrets;
+mod section;
 mod settings;
 mod users;
 mod words;

@@ -6,8 +6,8 @@
 use serde_json::Value;
 
 use super::form::{self, Form};
-use super::plan::PlanStep;
 use super::secrets::Written;
+use super::section::{self, Section};
 use super::work::Work;
 use crate::admin::actions::notifications::NotificationFields;
 use crate::admin::bodies::Shape;
@@ -29,14 +29,25 @@ pub(super) fn shape() -> Shape {
     Shape::of::<NotificationFields>().without("webhookSecret")
 }
 
-/// Without the whole of anything secret.
-pub(super) fn masked(stored: &StoredNotifications) -> Result<Form, ApiError> {
-    let mut form = form::of(&NotificationsRecord::masked(stored), &shape())?;
-    form.insert(
-        SIGNING.to_owned(),
-        if stored.secret_cipher.is_some() { MASK.into() } else { Value::Null },
-    );
-    Ok(form)
+impl Section for StoredNotifications {
+    const KIND: &'static str = "notifications";
+
+    /// Without the whole of anything secret.
+    fn form(&self) -> Result<Option<Form>, ApiError> {
+        let mut form = form::of(&NotificationsRecord::masked(self), &shape())?;
+        let key = if self.secret_cipher.is_some() { MASK.into() } else { Value::Null };
+        form.insert(SIGNING.to_owned(), key);
+        Ok(Some(form))
+    }
+
+    fn target(&self) -> String {
+        "notification settings".to_owned()
+    }
+
+    fn secret(&self, before: Option<&Self>) -> Option<&'static str> {
+        let old = before.and_then(|before| before.secret_cipher.as_ref());
+        (old != self.secret_cipher.as_ref()).then_some(SIGNING)
+    }
 }
 
 /// What a sealed address, or the key, is sealed for.
@@ -44,7 +55,8 @@ pub(super) fn purpose_of(field: &str) -> String {
     format!("notifications {field}")
 }
 
-pub(super) async fn apply(work: &mut Work<'_>, mut entry: Form) -> Result<(), ApiError> {
+pub(super) async fn apply(work: &mut Work<'_>, section: Option<Value>) -> Result<(), ApiError> {
+    let Some(mut entry) = work.map(section, AT) else { return Ok(()) };
     let signing = Written::read(entry.remove(SIGNING));
     let kept = webhooks(work, &mut entry);
     let Some(fields) = work.read_as::<NotificationFields>(&shape(), &entry, AT)? else {
@@ -84,23 +96,14 @@ pub(super) async fn apply(work: &mut Work<'_>, mut entry: Form) -> Result<(), Ap
             (address, _) => wanted.settings.cost_alert_webhook = address,
         }
     }
-    let another = sign_with(work, &mut wanted, signing).await?;
+    sign_with(work, &mut wanted, signing).await?;
     if wanted == stored {
         return Ok(());
     }
     if work.is_sound() {
         work.tx.save_notifications(&wanted).await?;
     }
-    let step = PlanStep {
-        kind: "notifications",
-        name: String::new(),
-        target: "notification settings".to_owned(),
-        before: Some(masked(&stored)?),
-        after: Some(masked(&wanted)?),
-        secret: another.then_some(SIGNING),
-    };
-    work.note(step, &Form::new());
-    Ok(())
+    section::note(work, String::new(), Some(&stored), Some(&wanted))
 }
 
 /// Opens sealed addresses, and takes masked ones out: those stay as they are stored.
@@ -118,52 +121,48 @@ fn webhooks(work: &mut Work<'_>, entry: &mut Form) -> Vec<&'static str> {
                 continue;
             }
         };
-        match written.open(&work.desk, &purpose_of(&name)) {
-            Ok(None) => kept.push(field),
-            Ok(Some(address)) => drop(entry.insert(name, address.expose().into())),
-            Err(what) => work.faults.add(Code::INVALID_FORMAT, &format!("{AT}/{name}"), &what),
+        match written.opened(work, &purpose_of(&name), &format!("{AT}/{name}")) {
+            Some(None) => kept.push(field),
+            Some(Some(address)) => drop(entry.insert(name, address.expose().into())),
+            None => {}
         }
     }
     kept
 }
 
-/// Puts the key that messages are signed with into the settings; whether it is another one.
+/// Puts the key that messages are signed with into the settings.
 async fn sign_with(
     work: &mut Work<'_>,
     wanted: &mut StoredNotifications,
     written: Written,
-) -> Result<bool, ApiError> {
+) -> Result<(), ApiError> {
     let at = format!("{AT}/{SIGNING}");
     match written {
         Written::Kept { masked } => {
             if masked && wanted.secret_cipher.is_none() {
                 work.faults.add(Code::REQUIRED_FIELD, &at, NOTHING_STORED);
             }
-            return Ok(false);
+            return Ok(());
         }
-        Written::Cleared => return Ok(wanted.secret_cipher.take().is_some()),
+        Written::Cleared => {
+            wanted.secret_cipher = None;
+            return Ok(());
+        }
         _ => {}
     }
-    let secret = match written.open(&work.desk, &purpose_of(SIGNING)) {
-        Ok(secret) => secret.unwrap_or_default(),
-        Err(what) => {
-            work.faults.add(Code::INVALID_FORMAT, &at, &what);
-            return Ok(false);
-        }
-    };
-    let shape = Shape::of::<NotificationFields>().only("webhookSecret");
-    let entry = Form::from_iter([(SIGNING.to_owned(), Value::from(secret.expose()))]);
-    if work.read_as::<NotificationFields>(&shape, &entry, AT)?.is_none()
+    let Some(secret) = written.opened(work, &purpose_of(SIGNING), &at) else { return Ok(()) };
+    let secret = secret.unwrap_or_default();
+    if !work.accepts::<NotificationFields>("webhookSecret", &secret, AT)?
         || is_stored(work, wanted, &secret)
     {
-        return Ok(false);
+        return Ok(());
     }
     if work.is_sound() {
         let sealed =
             reseal::seal(work.desk.vault, work.tx, SealedFor::WebhookSecret, &secret).await?;
         wanted.secret_cipher = Some(sealed);
     }
-    Ok(true)
+    Ok(())
 }
 
 fn is_stored(work: &Work<'_>, stored: &StoredNotifications, secret: &Secret) -> bool {

@@ -11,21 +11,29 @@ use serde_json::Value;
 
 use super::faults::step as pointer;
 use super::form::Form;
-use super::plan::PlanStep;
+use super::section::{self, Section};
 use super::work::Work;
 use crate::admin::actions::prices::table::{Taking, read};
 use crate::admin::envelope::{ApiError, Code};
 use crate::domain::price::{Price, PriceSource};
 use crate::policy::cost::{Belief, rates_from_json};
 
-/// An entry, and beside its own fields where it came from.
-fn form_of(price: &Price) -> Form {
-    let mut form = match price.data.parse() {
-        Value::Object(form) => form,
-        _ => Form::new(),
-    };
-    form.insert("(source)".to_owned(), price.source.as_str().into());
-    form
+impl Section for Price {
+    const KIND: &'static str = "price";
+
+    /// An entry, and beside its own fields where it came from.
+    fn form(&self) -> Result<Option<Form>, ApiError> {
+        let mut form = match self.data.parse() {
+            Value::Object(form) => form,
+            _ => Form::new(),
+        };
+        form.insert("(source)".to_owned(), self.source.as_str().into());
+        Ok(Some(form))
+    }
+
+    fn target(&self) -> String {
+        format!("price {}", self.model)
+    }
 }
 
 pub(super) async fn apply(
@@ -72,11 +80,11 @@ pub(super) async fn apply(
             if work.is_sound() {
                 work.tx.delete_price(&price.model).await?;
             }
-            note(work, Some(price), None);
+            section::note(work, price.model.clone(), Some(price), None)?;
         }
     }
     let same = |price: &Price| {
-        stored.get(&price.model).is_some_and(|before| form_of(before) == form_of(price))
+        stored.get(&price.model).is_some_and(|before| before.form().ok() == price.form().ok())
     };
     wanted.retain(|price| !same(price));
     if work.is_sound() {
@@ -84,22 +92,9 @@ pub(super) async fn apply(
     }
     work.prices_changed |= !wanted.is_empty();
     for price in &wanted {
-        note(work, stored.get(&price.model), Some(price));
+        section::note(work, price.model.clone(), stored.get(&price.model), Some(price))?;
     }
     Ok(())
-}
-
-fn note(work: &mut Work<'_>, before: Option<&Price>, after: Option<&Price>) {
-    let model = before.or(after).map(|price| price.model.clone()).unwrap_or_default();
-    let step = PlanStep {
-        kind: "price",
-        target: format!("price {model}"),
-        name: model,
-        before: before.map(form_of),
-        after: after.map(form_of),
-        secret: None,
-    };
-    work.note(step, &Form::new());
 }
 
 /// The entries made by hand, and those of them that must be forced.

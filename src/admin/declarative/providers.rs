@@ -4,10 +4,12 @@
 //! and applying a document does not enable it again, unless its address, proxy, type or credential
 //! changes.
 
+use serde_json::Value;
+
 use super::form::{self, Form};
-use super::names::{self, Meant, RecordNames};
-use super::plan::PlanStep;
-use super::secrets::{self, Written};
+use super::names::{self, RecordNames};
+use super::secrets::{self, WithKey, Written};
+use super::section::{self, Row, Section};
 use super::work::Work;
 use crate::admin::actions::providers::fields::{self, ProviderFields};
 use crate::admin::actions::providers::{blank, destination, is_another};
@@ -24,35 +26,59 @@ use crate::store::StoredProvider;
 /// The upstream's credential.
 pub(super) const CREDENTIAL: &str = "key";
 
-/// With the credential masked.
-pub(super) fn form_of(provider: &Provider, masked_key: String) -> Result<Form, ApiError> {
-    let mut shown = provider.clone();
-    shown.is_enabled |= shown.switched_off.is_some();
-    form::of(&ProviderRecord::new(&shown, masked_key), Shape::of::<ProviderFields>())
+/// A stored provider, of which no other credential is written.
+fn opened(vault: &Vault, stored: &StoredProvider) -> WithKey<Provider> {
+    let key = vault.open(SealedFor::ProviderKey(stored.provider.id), &stored.key_cipher).ok();
+    WithKey { record: stored.provider.clone(), key, is_another: false }
 }
 
-/// What a provider is of which nothing but name, address and credential is written.
-pub(super) fn defaults() -> Result<Form, ApiError> {
-    let mut form = form_of(&blank(Timestamp(0)), String::new())?;
-    for name in ["name", "url", CREDENTIAL] {
-        form.remove(name);
+impl Section for WithKey<Provider> {
+    const KIND: &'static str = "provider";
+
+    fn form(&self) -> Result<Option<Form>, ApiError> {
+        let mut shown = self.record.clone();
+        shown.is_enabled |= shown.switched_off.is_some();
+        let record = ProviderRecord::new(&shown, self.masked());
+        form::of(&record, Shape::of::<ProviderFields>()).map(Some)
     }
-    Ok(form)
+
+    fn target(&self) -> String {
+        format!("provider {}", self.record.id)
+    }
+
+    fn secret(&self, _: Option<&Self>) -> Option<&'static str> {
+        self.is_another.then_some(CREDENTIAL)
+    }
+
+    fn defaults() -> Result<Form, ApiError> {
+        Self::new(blank(Timestamp(0)), None, None).all_but(&["name", "url", CREDENTIAL])
+    }
 }
 
-/// The stored credential; `None` where it cannot be opened.
-pub(super) fn credential(vault: &Vault, stored: &StoredProvider) -> Option<Secret> {
-    vault.open(SealedFor::ProviderKey(stored.provider.id), &stored.key_cipher).ok()
+impl Row for WithKey<Provider> {
+    async fn save(&mut self, work: &mut Work<'_>, is_new: bool) -> Result<(), ApiError> {
+        if is_new {
+            // The credential is sealed for the provider's id, which is not known before.
+            self.record.id = work.tx.insert_provider(&self.record, "").await?;
+        }
+        let place = SealedFor::ProviderKey(self.record.id);
+        let cipher = match self.key.as_ref().filter(|_| self.is_another) {
+            Some(key) => Some(reseal::seal(work.desk.vault, work.tx, place, key).await?),
+            None => None,
+        };
+        Ok(work.tx.update_provider(&self.record, cipher.as_deref()).await?)
+    }
+
+    async fn delete(&self, work: &mut Work<'_>) -> Result<(), ApiError> {
+        let now = work.desk.now;
+        let gone = Provider { deleted_at: Some(now), updated_at: now, ..self.record.clone() };
+        // The row stays for the usage records; its credential does not.
+        Ok(work.tx.update_provider(&gone, Some("")).await?)
+    }
 }
 
-fn masked(key: Option<&Secret>) -> String {
-    key.map_or_else(|| MASK.to_owned(), Secret::masked)
-}
-
-pub(super) async fn apply(
-    work: &mut Work<'_>,
-    entries: Vec<(String, Form)>,
-) -> Result<(), ApiError> {
+pub(super) async fn apply(work: &mut Work<'_>, section: Option<Value>) -> Result<(), ApiError> {
+    let Some(entries) = work.list(section, "/providers") else { return Ok(()) };
     let mut stored = std::mem::take(&mut work.stored.providers);
     stored.sort_by_key(|stored| stored.provider.id);
     let mut known = RecordNames::of(stored.iter().map(|stored| stored.provider.name.as_str()));
@@ -67,12 +93,17 @@ pub(super) async fn apply(
     }
     if work.prune {
         for (place, label) in known.unclaimed() {
-            remove(work, &stored[place], label).await?;
+            let gone = opened(work.desk.vault, &stored[place]);
+            section::remove(work, label, &gone).await?;
         }
     }
     for (meant, (target, key)) in wanted {
-        let before = meant.at.map(|place| &stored[place]);
-        write(work, meant, before, target, key).await?;
+        let before = meant.at.map(|place| opened(work.desk.vault, &stored[place]));
+        let mut after = WithKey::new(target, key, before.as_ref());
+        if let Some(before) = &before {
+            carry_over(&before.record, &mut after.record, after.is_another, work.desk.now);
+        }
+        section::write(work, meant.label, before.as_ref(), after).await?;
     }
     Ok(())
 }
@@ -94,16 +125,12 @@ fn read(
         work.faults.take(at, refusal)?;
     }
     let place = format!("{at}/{CREDENTIAL}");
-    let key = match written.open(&work.desk, &secrets::purpose_of(&target)) {
-        Ok(key) => key,
-        Err(what) => {
-            work.faults.add(Code::INVALID_FORMAT, &place, &what);
-            return Ok(None);
-        }
+    let Some(key) = written.opened(work, &secrets::purpose_of(&target), &place) else {
+        return Ok(None);
     };
     match (&key, before) {
         (Some(key), _) => {
-            if !is_credential(work, key, at)? {
+            if !work.accepts::<ProviderFields>(CREDENTIAL, key, at)? {
                 return Ok(None);
             }
         }
@@ -121,46 +148,6 @@ fn read(
     Ok(Some((target, key)))
 }
 
-fn is_credential(work: &mut Work<'_>, key: &Secret, at: &str) -> Result<bool, ApiError> {
-    let shape = Shape::of::<ProviderFields>().only(CREDENTIAL);
-    let entry = Form::from_iter([(CREDENTIAL.to_owned(), key.expose().into())]);
-    Ok(work.read_as::<ProviderFields>(&shape, &entry, at)?.is_some())
-}
-
-async fn write(
-    work: &mut Work<'_>,
-    meant: Meant,
-    before: Option<&StoredProvider>,
-    mut target: Provider,
-    key: Option<Secret>,
-) -> Result<(), ApiError> {
-    let old = before.and_then(|stored| credential(work.desk.vault, stored));
-    let new_key = key.filter(|key| old.as_ref() != Some(key));
-    let shown = masked(new_key.as_ref().or(old.as_ref()));
-    let form_before =
-        before.map(|stored| form_of(&stored.provider, masked(old.as_ref()))).transpose()?;
-    let form_after = form_of(&target, shown)?;
-    if new_key.is_none() && form_before.as_ref() == Some(&form_after) {
-        return Ok(());
-    }
-    if let Some(before) = before {
-        carry_over(&before.provider, &mut target, new_key.is_some(), work.desk.now);
-    }
-    if work.is_sound() {
-        store(work, &mut target, before.is_none(), new_key.as_ref()).await?;
-    }
-    let step = PlanStep {
-        kind: "provider",
-        name: meant.label,
-        target: format!("provider {}", target.id),
-        before: form_before,
-        after: Some(form_after),
-        secret: new_key.is_some().then_some(CREDENTIAL),
-    };
-    work.note(step, &defaults()?);
-    Ok(())
-}
-
 /// What a document does not say of a provider that is there.
 fn carry_over(before: &Provider, target: &mut Provider, new_key: bool, now: Timestamp) {
     target.id = before.id;
@@ -175,63 +162,21 @@ fn carry_over(before: &Provider, target: &mut Provider, new_key: bool, now: Time
     }
 }
 
-async fn store(
-    work: &mut Work<'_>,
-    target: &mut Provider,
-    is_new: bool,
-    key: Option<&Secret>,
-) -> Result<(), ApiError> {
-    if is_new {
-        // The credential is sealed for the provider's id, which is not known before.
-        target.id = work.tx.insert_provider(target, "").await?;
-    }
-    let place = SealedFor::ProviderKey(target.id);
-    let cipher = match key {
-        Some(key) => Some(reseal::seal(work.desk.vault, work.tx, place, key).await?),
-        None => None,
-    };
-    Ok(work.tx.update_provider(target, cipher.as_deref()).await?)
-}
-
-async fn remove(
-    work: &mut Work<'_>,
-    stored: &StoredProvider,
-    label: String,
-) -> Result<(), ApiError> {
-    let now = work.desk.now;
-    let gone = Provider { deleted_at: Some(now), updated_at: now, ..stored.provider.clone() };
-    if work.is_sound() {
-        // The row stays for the usage records; its credential does not.
-        work.tx.update_provider(&gone, Some("")).await?;
-    }
-    let key = credential(work.desk.vault, stored);
-    let step = PlanStep {
-        kind: "provider",
-        name: label,
-        target: format!("provider {}", stored.provider.id),
-        before: Some(form_of(&stored.provider, masked(key.as_ref()))?),
-        after: None,
-        secret: None,
-    };
-    work.note(step, &Form::new());
-    Ok(())
-}
-
 /// The providers as an export has them: `secret` shows a credential.
 pub(super) fn exported(
     stored: &[StoredProvider],
     vault: &Vault,
-    secret: impl Fn(&Provider, &Secret) -> Result<serde_json::Value, ApiError>,
-) -> Result<Vec<serde_json::Value>, ApiError> {
+    secret: impl Fn(&Provider, &Secret) -> Result<Value, ApiError>,
+) -> Result<Vec<Value>, ApiError> {
     let mut stored: Vec<&StoredProvider> = stored.iter().collect();
     stored.sort_by_key(|stored| stored.provider.id);
     let numbers = names::numbers(stored.iter().map(|stored| stored.provider.name.as_str()));
-    let defaults = defaults()?;
+    let defaults = WithKey::<Provider>::defaults()?;
     let one = |(stored, nth): (&&StoredProvider, usize)| {
-        let provider = &stored.provider;
-        let mut form = form::shortened(form_of(provider, String::new())?, &defaults);
-        let key = credential(vault, stored);
-        let shown = key.map_or_else(|| Ok(MASK.into()), |key| secret(provider, &key))?;
+        let opened = opened(vault, stored);
+        let mut form = opened.short(&defaults)?;
+        let shown =
+            opened.key.map_or_else(|| Ok(MASK.into()), |key| secret(&opened.record, &key))?;
         form.insert(CREDENTIAL.to_owned(), shown);
         Ok(numbered(form, nth))
     };
@@ -239,7 +184,7 @@ pub(super) fn exported(
 }
 
 /// The form of the `nth` record of its name.
-pub(super) fn numbered(mut form: Form, nth: usize) -> serde_json::Value {
+pub(super) fn numbered(mut form: Form, nth: usize) -> Value {
     if nth > 1 {
         form.shift_insert(1, "nth".to_owned(), nth.into());
     }

@@ -7,11 +7,11 @@
 
 use serde_json::Value;
 
-use super::work::Desk;
-use crate::admin::envelope::ApiError;
+use super::work::{Desk, Work};
+use crate::admin::envelope::{ApiError, Code};
 use crate::crypto::vault::{SealedFor, Vault};
 use crate::domain::provider::Provider;
-use crate::domain::secret::{Secret, is_masked};
+use crate::domain::secret::{MASK, Secret, is_masked};
 use crate::upstream::endpoint::Endpoint;
 
 /// Begins a sealed secret.
@@ -55,11 +55,18 @@ impl Written {
         }
     }
 
-    /// The secret that is to be, where one is written.
-    ///
-    /// # Errors
-    /// What is wrong with it.
-    pub(super) fn open(self, desk: &Desk<'_>, purpose: &str) -> Result<Option<Secret>, String> {
+    /// The secret that is to be, where one is written; no answer at all after a fault.
+    pub(super) fn opened(
+        self,
+        work: &mut Work<'_>,
+        purpose: &str,
+        at: &str,
+    ) -> Option<Option<Secret>> {
+        let opened = self.open(&work.desk, purpose);
+        opened.map_err(|what| work.faults.add(Code::INVALID_FORMAT, at, &what)).ok()
+    }
+
+    fn open(self, desk: &Desk<'_>, purpose: &str) -> Result<Option<Secret>, String> {
         match self {
             Self::Kept { .. } | Self::Cleared => Ok(None),
             Self::Plain(secret) => Ok(Some(secret)),
@@ -77,6 +84,28 @@ impl Written {
                 })
             }
         }
+    }
+}
+
+/// A record with its credential.
+pub(super) struct WithKey<T> {
+    pub record: T,
+    /// `None` = it cannot be opened.
+    pub key: Option<Secret>,
+    /// It is another one than the stored one.
+    pub is_another: bool,
+}
+
+impl<T> WithKey<T> {
+    /// With the credential that is written, else the stored one.
+    pub(super) fn new(record: T, written: Option<Secret>, before: Option<&Self>) -> Self {
+        let old = before.and_then(|before| before.key.as_ref());
+        let is_another = written.is_some() && written.as_ref() != old;
+        Self { record, key: written.or_else(|| old.cloned()), is_another }
+    }
+
+    pub(super) fn masked(&self) -> String {
+        self.key.as_ref().map_or_else(|| MASK.to_owned(), Secret::masked)
     }
 }
 

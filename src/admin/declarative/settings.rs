@@ -1,18 +1,29 @@
 //! The section `settings`: the system settings, whole.
 
+use serde_json::Value;
+
 use super::form::{self, Form};
-use super::plan::PlanStep;
+use super::section::{self, Section};
 use super::work::Work;
 use crate::admin::actions::settings::SettingsFields;
 use crate::admin::bodies::Shape;
 use crate::admin::envelope::ApiError;
 use crate::domain::settings::SystemSettings;
 
-pub(super) fn form_of(settings: &SystemSettings) -> Result<Form, ApiError> {
-    form::of(settings, Shape::of::<SettingsFields>())
+impl Section for SystemSettings {
+    const KIND: &'static str = "settings";
+
+    fn form(&self) -> Result<Option<Form>, ApiError> {
+        form::of(self, Shape::of::<SettingsFields>()).map(Some)
+    }
+
+    fn target(&self) -> String {
+        "system settings".to_owned()
+    }
 }
 
-pub(super) async fn apply(work: &mut Work<'_>, entry: Form) -> Result<(), ApiError> {
+pub(super) async fn apply(work: &mut Work<'_>, section: Option<Value>) -> Result<(), ApiError> {
+    let Some(entry) = work.map(section, "/settings") else { return Ok(()) };
     let Some(fields) = work.read::<SettingsFields>(&entry, "/settings")? else { return Ok(()) };
     let mut wanted = SystemSettings::default();
     fields.apply(&mut wanted);
@@ -22,14 +33,6 @@ pub(super) async fn apply(work: &mut Work<'_>, entry: Form) -> Result<(), ApiErr
     if work.is_sound() {
         work.tx.save_settings(&wanted).await?;
     }
-    let step = PlanStep {
-        kind: "settings",
-        name: String::new(),
-        target: "system settings".to_owned(),
-        before: Some(form_of(&work.stored.settings)?),
-        after: Some(form_of(&wanted)?),
-        secret: None,
-    };
-    work.note(step, &Form::new());
-    Ok(())
+    let stored = work.stored.settings.clone();
+    section::note(work, String::new(), Some(&stored), Some(&wanted))
 }

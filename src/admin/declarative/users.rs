@@ -4,11 +4,14 @@
 
 use std::collections::HashMap;
 
+use serde_json::Value;
+
 use super::form::{self, Form};
 use super::keys::{self, Hashes, KeyPlan};
 use super::names::{self, Meant, RecordNames};
-use super::plan::{MadeKey, PlanStep};
+use super::plan::MadeKey;
 use super::providers::numbered;
+use super::section::{self, Row, Section};
 use super::work::{Login, Work};
 use crate::admin::actions::users::edit::blank;
 use crate::admin::actions::users::fields::UserFields;
@@ -33,15 +36,41 @@ pub(super) fn shape() -> Shape {
     Shape::of::<UserFields>().without(ALIAS)
 }
 
-pub(super) fn form_of(user: &User) -> Result<Form, ApiError> {
-    form::of(&UserRecord::new(user, Vec::new(), Timestamp(0)), &shape())
+impl Section for User {
+    const KIND: &'static str = "user";
+
+    fn form(&self) -> Result<Option<Form>, ApiError> {
+        form::of(&UserRecord::new(self, Vec::new(), Timestamp(0)), &shape()).map(Some)
+    }
+
+    fn target(&self) -> String {
+        format!("user {}", self.id)
+    }
+
+    /// The groups follow from the keys.
+    fn defaults() -> Result<Form, ApiError> {
+        blank(Timestamp(0)).all_but(&["name", GROUP])
+    }
 }
 
-/// What a user is of whom nothing but the name is written; the groups follow from the keys.
-pub(super) fn defaults() -> Result<Form, ApiError> {
-    let mut form = form_of(&blank(Timestamp(0)))?;
-    form.retain(|name, _| name != "name" && name != GROUP);
-    Ok(form)
+impl Row for User {
+    async fn save(&mut self, work: &mut Work<'_>, is_new: bool) -> Result<(), ApiError> {
+        if is_new {
+            self.id = work.tx.insert_user(self).await?;
+            return Ok(());
+        }
+        if !self.is_active(work.desk.now) {
+            work.ended.push(Login::OfUser(self.id));
+        }
+        Ok(work.tx.update_user(self).await?)
+    }
+
+    async fn delete(&self, work: &mut Work<'_>) -> Result<(), ApiError> {
+        let now = work.desk.now;
+        work.ended.push(Login::OfUser(self.id));
+        let gone = Self { deleted_at: Some(now), updated_at: now, ..self.clone() };
+        Ok(work.tx.update_user(&gone).await?)
+    }
 }
 
 /// What becomes of a user.
@@ -52,10 +81,8 @@ struct UserPlan {
     keys: Vec<KeyPlan>,
 }
 
-pub(super) async fn apply(
-    work: &mut Work<'_>,
-    entries: Vec<(String, Form)>,
-) -> Result<(), ApiError> {
+pub(super) async fn apply(work: &mut Work<'_>, section: Option<Value>) -> Result<(), ApiError> {
+    let Some(entries) = work.list(section, "/users") else { return Ok(()) };
     let mut stored = std::mem::take(&mut work.stored.users);
     stored.sort_by_key(|user| user.id);
     let mut known = RecordNames::of(stored.iter().map(|user| user.name.as_str()));
@@ -143,31 +170,8 @@ fn plan(
 }
 
 async fn write(work: &mut Work<'_>, plan: UserPlan) -> Result<(), ApiError> {
-    let UserPlan { label, before, after: mut user, keys } = plan;
-    let form_before = before.as_ref().map(form_of).transpose()?;
-    let form_after = form_of(&user)?;
-    if form_before.as_ref() != Some(&form_after) {
-        if work.is_sound() {
-            match &before {
-                None => user.id = work.tx.insert_user(&user).await?,
-                Some(_) => work.tx.update_user(&user).await?,
-            }
-        }
-        if before.is_some() && !user.is_active(work.desk.now) {
-            work.ended.push(Login::OfUser(user.id));
-        }
-        let target = format!("user {}", user.id);
-        let name = label.clone();
-        let step = PlanStep {
-            kind: "user",
-            name,
-            target,
-            before: form_before,
-            after: Some(form_after),
-            secret: None,
-        };
-        work.note(step, &defaults()?);
-    }
+    let UserPlan { label, before, after, keys } = plan;
+    let user = section::write(work, label.clone(), before.as_ref(), after).await?;
     for key in keys {
         write_key(work, &user, &label, key).await?;
     }
@@ -201,7 +205,7 @@ async fn write_key(
         if let Some(form) = step.after.as_mut().filter(|_| is_made && work.dry_run) {
             form.insert("key".to_owned(), TO_BE_MADE.into());
         }
-        work.note(step, &keys::defaults()?);
+        work.note(step, &Key::defaults()?);
     }
     Ok(())
 }
@@ -246,35 +250,22 @@ async fn remove(
     label: String,
     keys: Vec<Key>,
 ) -> Result<(), ApiError> {
-    let now = work.desk.now;
     for key in keys {
         let label = format!("{label}/{}", key.name);
         let plan = KeyPlan { at: String::new(), label, before: Some(key), after: None, made: None };
         remove_key(work, &plan).await?;
     }
-    work.ended.push(Login::OfUser(user.id));
-    if work.is_sound() {
-        work.tx
-            .update_user(&User { deleted_at: Some(now), updated_at: now, ..user.clone() })
-            .await?;
-    }
-    let before = Some(form_of(user)?);
-    let target = format!("user {}", user.id);
-    work.note(
-        PlanStep { kind: "user", name: label, target, before, after: None, secret: None },
-        &Form::new(),
-    );
-    Ok(())
+    section::remove(work, label, user).await
 }
 
 /// The users as an export has them.
-pub(super) fn exported(users: &[User], keys: &[Key]) -> Result<Vec<serde_json::Value>, ApiError> {
+pub(super) fn exported(users: &[User], keys: &[Key]) -> Result<Vec<Value>, ApiError> {
     let mut users: Vec<&User> = users.iter().collect();
     users.sort_by_key(|user| user.id);
     let mut keys: Vec<&Key> = keys.iter().collect();
     keys.sort_by_key(|key| (key.user_id, key.id));
     let numbers = names::numbers(users.iter().map(|user| user.name.as_str()));
-    let (of_users, of_keys) = (defaults()?, keys::defaults()?);
+    let (of_users, of_keys) = (User::defaults()?, Key::defaults()?);
     let one = |(user, nth): (&&User, usize)| {
         let first = keys.partition_point(|key| key.user_id < user.id);
         let own: Vec<Key> = keys[first..]
@@ -282,7 +273,7 @@ pub(super) fn exported(users: &[User], keys: &[Key]) -> Result<Vec<serde_json::V
             .take_while(|key| key.user_id == user.id)
             .map(|k| (*k).clone())
             .collect();
-        let mut form = form::shortened(form_of(user)?, &of_users);
+        let mut form = user.short(&of_users)?;
         if key_rules::effective_groups(&own) == user.provider_group {
             form.shift_remove(GROUP);
         }

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
+use serde_json::Value;
+
 use super::form::{self, Form};
-use super::plan::PlanStep;
+use super::section::{self, Row, Section};
 use super::work::Work;
 use crate::admin::actions::sensitive_words::{
     self as actions, MAX_WORDS, WordFields, identity, unsafe_pattern,
@@ -16,20 +18,38 @@ use crate::domain::matching::MatchType;
 use crate::domain::word::SensitiveWord;
 use crate::policy::{pattern, words};
 
-pub(super) fn form_of(word: &SensitiveWord) -> Result<Form, ApiError> {
-    form::of(&WordRecord::new(word), Shape::of::<WordFields>())
+impl Section for SensitiveWord {
+    const KIND: &'static str = "word";
+
+    fn form(&self) -> Result<Option<Form>, ApiError> {
+        form::of(&WordRecord::new(self), Shape::of::<WordFields>()).map(Some)
+    }
+
+    fn target(&self) -> String {
+        format!("sensitive word {}", self.id)
+    }
+
+    fn defaults() -> Result<Form, ApiError> {
+        actions::blank(Timestamp(0)).all_but(&["word", "match_type"])
+    }
 }
 
-pub(super) fn defaults() -> Result<Form, ApiError> {
-    let mut form = form_of(&actions::blank(Timestamp(0)))?;
-    form.retain(|name, _| name != "word" && name != "match_type");
-    Ok(form)
+impl Row for SensitiveWord {
+    async fn save(&mut self, work: &mut Work<'_>, is_new: bool) -> Result<(), ApiError> {
+        match is_new {
+            true => self.id = work.tx.insert_word(self).await?,
+            false => work.tx.update_word(self).await?,
+        }
+        Ok(())
+    }
+
+    async fn delete(&self, work: &mut Work<'_>) -> Result<(), ApiError> {
+        Ok(work.tx.delete_word(self.id).await?)
+    }
 }
 
-pub(super) async fn apply(
-    work: &mut Work<'_>,
-    entries: Vec<(String, Form)>,
-) -> Result<(), ApiError> {
+pub(super) async fn apply(work: &mut Work<'_>, section: Option<Value>) -> Result<(), ApiError> {
+    let Some(entries) = work.list(section, "/words") else { return Ok(()) };
     let stored: HashMap<_, SensitiveWord> = std::mem::take(&mut work.stored.words)
         .into_iter()
         .map(|word| (identity(word.match_type, &word.word), word))
@@ -59,16 +79,13 @@ pub(super) async fn apply(
     left.sort_by_key(|word| word.id);
     if work.prune {
         for word in std::mem::take(&mut left) {
-            if work.is_sound() {
-                work.tx.delete_word(word.id).await?;
-            }
-            note(work, Some(word), None)?;
+            section::remove(work, word.word.clone(), word).await?;
         }
     }
     check(work, &wanted, &left, &stored, &named)?;
     for word in wanted {
         let before = stored.get(&identity(word.match_type, &word.word));
-        write(work, before, word).await?;
+        section::write(work, word.word.clone(), before, word).await?;
     }
     Ok(())
 }
@@ -90,6 +107,9 @@ fn check(
             &format!("there may be {MAX_WORDS} words at most"),
         );
     }
+    let place = |word: &SensitiveWord| {
+        named.get(&identity(word.match_type, &word.word)).map_or("/words", String::as_str)
+    };
     let is_regex = |word: &&SensitiveWord| word.match_type == MatchType::Regex;
     let is_new = |word: &&SensitiveWord| {
         let before = stored.get(&identity(word.match_type, &word.word));
@@ -99,9 +119,7 @@ fn check(
     let mut sound = true;
     for word in &new {
         if let Err(fault) = pattern::compile(&word.word) {
-            let at =
-                named.get(&identity(word.match_type, &word.word)).map_or("/words", String::as_str);
-            work.faults.take(at, unsafe_pattern("word", &fault))?;
+            work.faults.take(place(word), unsafe_pattern("word", &fault))?;
             sound = false;
         }
     }
@@ -112,54 +130,15 @@ fn check(
         if let Err(fault) =
             words::check_pattern(&last.word, others.map(|other| other.word.as_str()))
         {
-            let at =
-                named.get(&identity(last.match_type, &last.word)).map_or("/words", String::as_str);
-            work.faults.take(at, unsafe_pattern("word", &fault))?;
+            work.faults.take(place(last), unsafe_pattern("word", &fault))?;
         }
     }
     Ok(())
 }
 
-async fn write(
-    work: &mut Work<'_>,
-    before: Option<&SensitiveWord>,
-    mut word: SensitiveWord,
-) -> Result<(), ApiError> {
-    if let Some(before) = before
-        && form_of(before)? == form_of(&word)?
-    {
-        return Ok(());
-    }
-    if work.is_sound() {
-        match before {
-            None => word.id = work.tx.insert_word(&word).await?,
-            Some(_) => work.tx.update_word(&word).await?,
-        }
-    }
-    note(work, before, Some(&word))
-}
-
-fn note(
-    work: &mut Work<'_>,
-    before: Option<&SensitiveWord>,
-    after: Option<&SensitiveWord>,
-) -> Result<(), ApiError> {
-    let Some(word) = after.or(before) else { return Ok(()) };
-    let step = PlanStep {
-        kind: "word",
-        name: word.word.clone(),
-        target: format!("sensitive word {}", word.id),
-        before: before.map(form_of).transpose()?,
-        after: after.map(form_of).transpose()?,
-        secret: None,
-    };
-    work.note(step, &defaults()?);
-    Ok(())
-}
-
-pub(super) fn exported(words: &[SensitiveWord]) -> Result<Vec<serde_json::Value>, ApiError> {
+pub(super) fn exported(words: &[SensitiveWord]) -> Result<Vec<Value>, ApiError> {
     let mut words: Vec<&SensitiveWord> = words.iter().collect();
     words.sort_by_key(|word| word.id);
-    let defaults = defaults()?;
-    words.into_iter().map(|word| Ok(form::shortened(form_of(word)?, &defaults).into())).collect()
+    let defaults = SensitiveWord::defaults()?;
+    words.into_iter().map(|word| Ok(word.short(&defaults)?.into())).collect()
 }

@@ -20,6 +20,7 @@ use crate::crypto::vault::Vault;
 use crate::domain::clock::Timestamp;
 use crate::domain::error_rule::ErrorRule;
 use crate::domain::ids::{KeyId, UserId};
+use crate::domain::secret::Secret;
 use crate::http_client::Webhooks;
 use crate::store::{AuditEntry, Everything, Store, StoreError, StoredNotifications, Tx};
 
@@ -191,6 +192,17 @@ impl Work<'_> {
                 Ok(None)
             }
         }
+    }
+
+    /// Whether `secret` may be the value of a field; adds its faults if not.
+    pub(super) fn accepts<T: DeserializeOwned + JsonSchema + 'static>(
+        &mut self,
+        field: &str,
+        secret: &Secret,
+        at: &str,
+    ) -> Result<bool, ApiError> {
+        let entry = Form::from_iter([(form::snake(field), secret.expose().into())]);
+        Ok(self.read_as::<T>(&Shape::of::<T>().only(field), &entry, at)?.is_some())
     }
 
     pub(super) fn unknown<'n>(
