@@ -26,17 +26,17 @@ use crate::policy::unpriced::Unpriced;
 /// Assigns the values to their fields.
 pub(super) fn build(values: Values, problems: &mut Problems) -> Config {
     let mut take = Take { values: &values, problems };
-    let data_dir = take.path("data_dir").unwrap_or_default();
+    let data_dir: PathBuf = take.get("data_dir");
     let proxy = proxy(&mut take, &data_dir);
     let admin = admin(&mut take, &proxy);
     let metrics = metrics(&mut take);
     let database = database(&mut take, &data_dir);
     let redis = redis(&mut take);
     let auth = Auth {
-        admin_token: take.secret("auth.admin_token"),
-        secret_key: take.secret("auth.secret_key"),
-        secret_key_previous: take.secret("auth.secret_key_previous"),
-        alt_key_headers: take.list("auth.alt_key_headers"),
+        admin_token: take.get("auth.admin_token"),
+        secret_key: take.get("auth.secret_key"),
+        secret_key_previous: take.get("auth.secret_key_previous"),
+        alt_key_headers: take.get("auth.alt_key_headers"),
     };
     let session = session(&mut take);
     let ledger = ledger(&mut take);
@@ -45,18 +45,18 @@ pub(super) fn build(values: Values, problems: &mut Problems) -> Config {
         on_redis_loss: OnRedisLoss::parse(&take.text("limits.on_redis_loss")),
     };
     let prices =
-        Prices { seed_file: take.path("prices.seed_file"), sync_url: take.text("prices.sync_url") };
-    let networks = take.list("webhooks.allow_private");
+        Prices { seed_file: take.get("prices.seed_file"), sync_url: take.get("prices.sync_url") };
+    let networks: Vec<String> = take.get("webhooks.allow_private");
     let webhooks = Webhooks {
         allow_private: networks.iter().filter_map(|text| Network::parse(text)).collect(),
     };
     let instructions = Instructions {
-        short_file: take.path("instructions.short_file"),
-        long_file: take.path("instructions.long_file"),
+        short_file: take.get("instructions.short_file"),
+        long_file: take.get("instructions.long_file"),
     };
     let log = log(&mut take);
     let telemetry = telemetry::build(&mut take);
-    let time_zone = take.zone("time_zone");
+    let time_zone = take.get("time_zone");
     let shutdown = Shutdown { grace_s: take.millis("shutdown.grace") / 1000 };
     let live = live(&mut take);
     Config {
@@ -84,30 +84,30 @@ pub(super) fn build(values: Values, problems: &mut Problems) -> Config {
 
 fn metrics(take: &mut Take) -> Metrics {
     Metrics {
-        addr: take.address("metrics.addr"),
-        per_user: take.flag("metrics.per_user"),
-        per_key: take.flag("metrics.per_key"),
+        addr: take.get("metrics.addr"),
+        per_user: take.get("metrics.per_user"),
+        per_key: take.get("metrics.per_key"),
     }
 }
 
 fn log(take: &mut Take) -> Log {
     Log {
-        level: take.text("log.level"),
+        level: take.get("log.level"),
         format: LogFormat::parse(&take.text("log.format")),
-        access: take.flag("log.access"),
+        access: take.get("log.access"),
     }
 }
 
 fn proxy(take: &mut Take, data_dir: &std::path::Path) -> Proxy {
     Proxy {
-        addr: take.address("proxy.addr"),
+        addr: take.get("proxy.addr"),
         tls: take.tls("proxy.tls.cert", "proxy.tls.key"),
-        h2c: take.flag("proxy.h2c"),
-        threads: take.size("proxy.threads"),
-        expose_admin: take.flag("proxy.expose_admin"),
-        upstream_pool_size: take.size("proxy.upstream_pool_size"),
+        h2c: take.get("proxy.h2c"),
+        threads: take.get("proxy.threads"),
+        expose_admin: take.get("proxy.expose_admin"),
+        upstream_pool_size: take.get("proxy.upstream_pool_size"),
         upgrade_socket: take
-            .path("proxy.upgrade_socket")
+            .get::<Option<_>>("proxy.upgrade_socket")
             .or_else(|| Some(data_dir.join("upgrade.sock"))),
     }
 }
@@ -115,7 +115,7 @@ fn proxy(take: &mut Take, data_dir: &std::path::Path) -> Proxy {
 /// `proxy`: whose listener may serve the administration too.
 fn admin(take: &mut Take, proxy: &Proxy) -> Admin {
     let tls = take.tls("admin.tls.cert", "admin.tls.key");
-    let app_url = take.optional_text("admin.app_url");
+    let app_url: Option<String> = take.get("admin.app_url");
     let over_https = tls.is_some()
         || (proxy.expose_admin && proxy.tls.is_some())
         || app_url.as_ref().is_some_and(|url| url.starts_with("https://"));
@@ -123,22 +123,20 @@ fn admin(take: &mut Take, proxy: &Proxy) -> Admin {
         Value::Flag(flag) => *flag,
         _ => over_https,
     };
-    Admin { addr: take.address("admin.addr"), tls, app_url, secure_cookies }
+    Admin { addr: take.get("admin.addr"), tls, app_url, secure_cookies }
 }
 
 fn database(take: &mut Take, data_dir: &std::path::Path) -> Database {
-    let target = match take.secret("database.url") {
+    let target = match take.get::<Option<_>>("database.url") {
         Some(url) => DatabaseTarget::Postgres(url),
         None => DatabaseTarget::Sqlite { dir: data_dir.to_owned() },
     };
-    let read_url = take.secret("database.read_url");
-    let max_connections =
-        u32::try_from(take.number("database.max_connections")).unwrap_or(u32::MAX);
+    let read_url = take.get("database.read_url");
     Database {
         target,
         read_url,
-        max_connections,
-        snapshot: take.flag("database.snapshot"),
+        max_connections: take.get("database.max_connections"),
+        snapshot: take.get("database.snapshot"),
         snapshot_max_age_ms: take.millis("database.snapshot_max_age"),
     }
 }
@@ -146,19 +144,19 @@ fn database(take: &mut Take, data_dir: &std::path::Path) -> Database {
 fn session(take: &mut Take) -> Session {
     Session {
         ttl_s: take.millis("session.ttl") / 1000,
-        headers: take.list("session.headers"),
-        store_messages: take.flag("session.store_messages"),
-        message_bytes: take.size("session.message_bytes"),
-        messages_total_bytes: take.number("session.messages_total_bytes"),
+        headers: take.get("session.headers"),
+        store_messages: take.get("session.store_messages"),
+        message_bytes: take.get("session.message_bytes"),
+        messages_total_bytes: take.get("session.messages_total_bytes"),
     }
 }
 
 fn redis(take: &mut Take) -> Option<Redis> {
     let (prefix, timeout_ms) = (take.text("redis.prefix"), take.millis("redis.timeout"));
     let lease_ms = take.millis("redis.lease");
-    let (ca, tls) = (take.path("redis.tls.ca"), take.tls("redis.tls.cert", "redis.tls.key"));
-    let sentinel_password = take.secret("redis.sentinel_password");
-    take.secret("redis.url").map(|url| Redis {
+    let (ca, tls) = (take.get("redis.tls.ca"), take.tls("redis.tls.cert", "redis.tls.key"));
+    let sentinel_password = take.get("redis.sentinel_password");
+    take.get::<Option<_>>("redis.url").map(|url| Redis {
         url,
         sentinel_password,
         ca,
@@ -171,9 +169,9 @@ fn redis(take: &mut Take) -> Option<Redis> {
 
 fn ledger(take: &mut Take) -> Ledger {
     Ledger {
-        segment_bytes: take.number("ledger.segment_bytes"),
-        max_bytes: take.number("ledger.max_bytes"),
-        batch_rows: take.size("ledger.batch_rows"),
+        segment_bytes: take.get("ledger.segment_bytes"),
+        max_bytes: take.get("ledger.max_bytes"),
+        batch_rows: take.get("ledger.batch_rows"),
         flush_interval_ms: take.millis("ledger.flush_interval"),
         sync_interval_ms: take.millis("ledger.sync_interval"),
     }
@@ -181,22 +179,21 @@ fn ledger(take: &mut Take) -> Ledger {
 
 fn live(take: &mut Take) -> Live {
     Live {
-        max_body_bytes: take.size("proxy.max_body_bytes"),
-        max_inflight_body_bytes: take.size("proxy.max_inflight_body_bytes"),
-        max_json_depth: take.size("proxy.max_json_depth"),
+        max_body_bytes: take.get("proxy.max_body_bytes"),
+        max_inflight_body_bytes: take.get("proxy.max_inflight_body_bytes"),
+        max_json_depth: take.get("proxy.max_json_depth"),
         request_read_timeout_ms: take.millis("proxy.request_read_timeout"),
         reply_write_timeout_ms: take.millis("proxy.reply_write_timeout"),
         keepalive_ms: take.millis("proxy.keepalive"),
         keepalive_timeout_ms: take.millis("proxy.keepalive_timeout"),
         head_timeout_ms: take.millis("proxy.head_timeout"),
-        max_head_bytes: take.size("proxy.max_head_bytes"),
+        max_head_bytes: take.get("proxy.max_head_bytes"),
         max_connections: connections(take, "proxy"),
         admin_max_connections: connections(take, "admin"),
-        keepalive_requests: u32::try_from(take.number("proxy.keepalive_requests"))
-            .unwrap_or(u32::MAX),
+        keepalive_requests: take.get("proxy.keepalive_requests"),
         on_abort: OnAbort::parse(&take.text("proxy.abort")),
         abort_drain_ms: take.millis("proxy.abort_drain"),
-        abort_drain_bytes: take.size("proxy.abort_drain_bytes"),
+        abort_drain_bytes: take.get("proxy.abort_drain_bytes"),
         timeouts: Timeouts {
             connect_ms: take.millis("timeouts.connect"),
             tls_ms: take.millis("timeouts.tls"),
@@ -208,48 +205,104 @@ fn live(take: &mut Take) -> Live {
         },
         retry: Retry {
             deadline_ms: take.millis("retry.deadline"),
-            switch_on_upstream_auth: take.flag("retry.switch_on_upstream_auth"),
+            switch_on_upstream_auth: take.get("retry.switch_on_upstream_auth"),
             max_cooldown_ms: take.millis("retry.max_cooldown"),
         },
         breaker: Breaker {
-            count_network_errors: take.flag("breaker.count_network_errors"),
-            disable_after_failed_probes: u32::try_from(
-                take.number("breaker.disable_after_failed_probes"),
-            )
-            .unwrap_or(u32::MAX),
+            count_network_errors: take.get("breaker.count_network_errors"),
+            disable_after_failed_probes: take.get("breaker.disable_after_failed_probes"),
         },
         forward_headers: HeaderRules {
-            pass_request: take.list("headers.pass_request"),
-            pass_response: take.list("headers.pass_response"),
-            drop_request: take.list("headers.drop_request"),
-            drop_response: take.list("headers.drop_response"),
+            pass_request: take.get("headers.pass_request"),
+            pass_response: take.get("headers.pass_response"),
+            drop_request: take.get("headers.drop_request"),
+            drop_response: take.get("headers.drop_response"),
         },
         // The kind of the setting has checked each network.
-        trusted_proxies: Networks::parse(&take.list("trusted_proxies")).unwrap_or_default(),
+        trusted_proxies: Networks::parse(&take.get::<Vec<_>>("trusted_proxies"))
+            .unwrap_or_default(),
         pass_provider_headers: take.text("proxy.provider_headers") == "pass",
-        overhead_header: take.flag("proxy.overhead_header"),
+        overhead_header: take.get("proxy.overhead_header"),
         price_sync: take.text("prices.sync") == "daily",
         unpriced: Unpriced::parse(&take.text("prices.unpriced")),
-        log_level: take.text("log.level"),
+        log_level: take.get("log.level"),
     }
 }
 
 /// Of one listener, by its section.
 fn connections(take: &mut Take, listener: &str) -> ConnectionBounds {
     ConnectionBounds {
-        total: take.size(&format!("{listener}.max_connections")),
-        per_address: take.size(&format!("{listener}.max_connections_per_address")),
+        total: take.get(&format!("{listener}.max_connections")),
+        per_address: take.get(&format!("{listener}.max_connections_per_address")),
     }
 }
 
-/// Takes values by path and kind.
+/// A type of the fields.
+pub(super) trait Field: Sized {
+    /// `None` for a value of another kind. An unset one has an `Option` alone: every other setting
+    /// has a default.
+    fn of(value: &Value) -> Option<Self>;
+
+    /// Stands for a value of another kind, which is a problem: nothing runs with it.
+    fn placeholder() -> Self;
+}
+
+macro_rules! fields {
+    ($($type:ty = $placeholder:expr, $pattern:pat => $value:expr;)+) => {
+        $(impl Field for $type {
+            fn of(value: &Value) -> Option<Self> {
+                match value {
+                    $pattern => Some($value),
+                    _ => None,
+                }
+            }
+
+            fn placeholder() -> Self {
+                $placeholder
+            }
+        })+
+    };
+}
+
+fields! {
+    SocketAddr = SocketAddr::from(([127, 0, 0, 1], 0)), Value::Address(addr) => *addr;
+    bool = false, Value::Flag(flag) => *flag;
+    u64 = 0, Value::Count(number) | Value::Size(number) => *number;
+    u32 = 0, Value::Count(number) => u32::try_from(*number).unwrap_or(u32::MAX);
+    usize = 0, Value::Count(number) | Value::Size(number) =>
+        usize::try_from(*number).unwrap_or(usize::MAX);
+    Millis = Millis(0), Value::Millis(ms) => Millis(*ms);
+    String = String::new(), Value::Text(text) => text.clone();
+    Vec<String> = Vec::new(), Value::List(items) => items.clone();
+    PathBuf = PathBuf::new(), Value::Path(file) => file.clone();
+    Secret = Secret::default(), Value::Secret(secret) => secret.clone();
+    Decimal = Decimal::ZERO, Value::Decimal(number) => *number;
+    Tz = Tz::UTC, Value::Zone(zone) => *zone;
+}
+
+/// A duration in milliseconds.
+struct Millis(u64);
+
+impl<T: Field> Field for Option<T> {
+    fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::Unset => Some(None),
+            value => T::of(value).map(Some),
+        }
+    }
+
+    fn placeholder() -> Self {
+        None
+    }
+}
+
+/// Takes values by path.
 pub(super) struct Take<'a> {
     values: &'a Values,
     problems: &'a mut Problems,
 }
 
 impl Take<'_> {
-    /// An unset value of these kinds is an error: every such setting has a default.
     fn misfit(&mut self, path: &str) {
         self.problems.add(
             path,
@@ -258,125 +311,24 @@ impl Take<'_> {
         );
     }
 
-    fn address(&mut self, path: &str) -> SocketAddr {
-        match self.values.get(path) {
-            Value::Address(addr) => *addr,
-            _ => {
-                self.misfit(path);
-                SocketAddr::from(([127, 0, 0, 1], 0))
-            }
-        }
-    }
-
-    pub(super) fn flag(&mut self, path: &str) -> bool {
-        match self.values.get(path) {
-            Value::Flag(flag) => *flag,
-            _ => {
-                self.misfit(path);
-                false
-            }
-        }
-    }
-
-    /// A count or a number of bytes.
-    fn number(&mut self, path: &str) -> u64 {
-        match self.values.get(path) {
-            Value::Count(number) | Value::Size(number) => *number,
-            _ => {
-                self.misfit(path);
-                0
-            }
-        }
-    }
-
-    /// As [`Self::number`], for sizes in memory.
-    pub(super) fn size(&mut self, path: &str) -> usize {
-        usize::try_from(self.number(path)).unwrap_or(usize::MAX)
-    }
-
-    pub(super) fn millis(&mut self, path: &str) -> u64 {
-        match self.values.get(path) {
-            Value::Millis(ms) => *ms,
-            _ => {
-                self.misfit(path);
-                0
-            }
-        }
-    }
-
-    pub(super) fn text(&mut self, path: &str) -> String {
-        self.optional_text(path).unwrap_or_else(|| {
+    /// The value of a setting as the type of its field.
+    pub(super) fn get<T: Field>(&mut self, path: &str) -> T {
+        T::of(self.values.get(path)).unwrap_or_else(|| {
             self.misfit(path);
-            String::new()
+            T::placeholder()
         })
     }
 
-    pub(super) fn optional_text(&mut self, path: &str) -> Option<String> {
-        match self.values.get(path) {
-            Value::Text(text) => Some(text.clone()),
-            Value::Unset => None,
-            _ => {
-                self.misfit(path);
-                None
-            }
-        }
+    pub(super) fn text(&mut self, path: &str) -> String {
+        self.get(path)
     }
 
-    fn list(&mut self, path: &str) -> Vec<String> {
-        match self.values.get(path) {
-            Value::List(items) => items.clone(),
-            _ => {
-                self.misfit(path);
-                Vec::new()
-            }
-        }
-    }
-
-    pub(super) fn path(&mut self, path: &str) -> Option<PathBuf> {
-        match self.values.get(path) {
-            Value::Path(file) => Some(file.clone()),
-            Value::Unset => None,
-            _ => {
-                self.misfit(path);
-                None
-            }
-        }
-    }
-
-    pub(super) fn secret(&mut self, path: &str) -> Option<Secret> {
-        match self.values.get(path) {
-            Value::Secret(secret) => Some(secret.clone()),
-            Value::Unset => None,
-            _ => {
-                self.misfit(path);
-                None
-            }
-        }
-    }
-
-    /// A number with decimals.
-    pub(super) fn decimal(&mut self, path: &str) -> Decimal {
-        match self.values.get(path) {
-            Value::Decimal(number) => *number,
-            _ => {
-                self.misfit(path);
-                Decimal::ZERO
-            }
-        }
-    }
-
-    fn zone(&mut self, path: &str) -> Tz {
-        match self.values.get(path) {
-            Value::Zone(zone) => *zone,
-            _ => {
-                self.misfit(path);
-                Tz::UTC
-            }
-        }
+    pub(super) fn millis(&mut self, path: &str) -> u64 {
+        self.get::<Millis>(path).0
     }
 
     /// Both files or neither; a single one is reported by `super::rules`.
     fn tls(&mut self, cert: &str, key: &str) -> Option<TlsFiles> {
-        Some(TlsFiles { cert: self.path(cert)?, key: self.path(key)? })
+        Some(TlsFiles { cert: self.get::<Option<_>>(cert)?, key: self.get::<Option<_>>(key)? })
     }
 }

@@ -121,7 +121,7 @@ impl SettingKind {
             }
             Self::Flag => "write true or false".to_owned(),
             Self::FlagOrAuto => "write auto, true or false".to_owned(),
-            Self::Count { min, max } => count_remedy(min, max),
+            Self::Count { min, max } => format!("write a whole number from {min} to {max}"),
             Self::Size { min, max } => {
                 format!(
                     "write {} to {}, with a unit: B, KiB, MiB, GiB",
@@ -143,7 +143,9 @@ impl SettingKind {
                 "write http:// or https://, a host and maybe a port, without a path".to_owned()
             }
             Self::Source => "write an http, https or file address".to_owned(),
-            Self::Headers => HEADERS_REMEDY.to_owned(),
+            Self::Headers => {
+                "write a list of header names, such as [x-session-id, session-id]".to_owned()
+            }
             Self::Networks => {
                 "write a list of networks, such as [10.0.0.0/8, 192.0.2.7]".to_owned()
             }
@@ -173,10 +175,3 @@ impl SettingKind {
 
 const REDIS_REMEDY: &str = "write redis://user:password@host:port/number, redis+cluster://host,host or \
      redis+sentinel://host,host/name, each with rediss for TLS";
-
-pub(super) const HEADERS_REMEDY: &str =
-    "write a list of header names, such as [x-session-id, session-id]";
-
-pub(super) fn count_remedy(min: u64, max: u64) -> String {
-    format!("write a whole number from {min} to {max}")
-}

@@ -178,39 +178,39 @@ pub(super) fn build(take: &mut Take<'_>) -> Telemetry {
         collector,
         grpc: take.text("telemetry.otlp.protocol") == "grpc",
         gzip: take.text("telemetry.otlp.compression") == "gzip",
-        traces: take.flag("telemetry.otlp.traces"),
+        traces: take.get("telemetry.otlp.traces"),
         sampler: Sampler::parse(&take.text("telemetry.otlp.sampler")),
-        sample_ratio: take.decimal("telemetry.otlp.sample_ratio"),
-        queue: take.size("telemetry.otlp.queue"),
-        content: take.flag("telemetry.otlp.content"),
-        to_providers: take.flag("telemetry.otlp.to_providers"),
-        metrics: take.flag("telemetry.otlp.metrics"),
+        sample_ratio: take.get("telemetry.otlp.sample_ratio"),
+        queue: take.get("telemetry.otlp.queue"),
+        content: take.get("telemetry.otlp.content"),
+        to_providers: take.get("telemetry.otlp.to_providers"),
+        metrics: take.get("telemetry.otlp.metrics"),
         metrics_interval_ms: take.millis("telemetry.otlp.metrics_interval"),
-        logs: take.flag("telemetry.otlp.logs"),
-        service_name: take.text("telemetry.otlp.service_name"),
+        logs: take.get("telemetry.otlp.logs"),
+        service_name: take.get("telemetry.otlp.service_name"),
         resource_attributes: take
-            .optional_text("telemetry.otlp.resource_attributes")
+            .get::<Option<String>>("telemetry.otlp.resource_attributes")
             .and_then(|text| read_pairs(&text))
             .unwrap_or_default(),
     };
     let otlp = collector.map(own);
     let relay = self::collector(take, "telemetry.otlp_relay").map(|collector| OtlpRelay {
         collector,
-        max_body: take.size("telemetry.otlp_relay.max_body"),
+        max_body: take.get("telemetry.otlp_relay.max_body"),
     });
     Telemetry { otlp, relay }
 }
 
 fn collector(take: &mut Take<'_>, section: &str) -> Option<Collector> {
-    let headers = take.secret(&format!("{section}.headers"));
+    let headers: Option<Secret> = take.get(&format!("{section}.headers"));
     let headers = headers.and_then(|text| read_pairs(text.expose())).unwrap_or_default();
     Some(Collector {
-        endpoint: take.optional_text(&format!("{section}.endpoint"))?,
+        endpoint: take.get::<Option<_>>(&format!("{section}.endpoint"))?,
         headers: headers
             .into_iter()
             .map(|(name, value)| (name.to_ascii_lowercase(), Secret::new(value)))
             .collect(),
-        ca: take.path(&format!("{section}.tls.ca")),
+        ca: take.get(&format!("{section}.tls.ca")),
         timeout_ms: take.millis(&format!("{section}.timeout")),
     })
 }

@@ -33,7 +33,7 @@ pub use read::{Input, read};
 pub use shape::Shape;
 pub use target::{Edit, Nothing, Part, With};
 pub use text::{
-    Address, BaseUrl, Clock, HeaderText, ModelText, NameText, ProxyUrl, Text, Url, WebhookUrl,
+    BaseUrl, Clock, Form, Formed, HeaderText, ModelText, NameText, ProxyUrl, Text, Url, WebhookUrl,
     spoils_names,
 };
 pub use word::{OneOf, Word};

@@ -17,33 +17,48 @@ use crate::domain::secret::is_masked;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Text<const MIN: usize, const MAX: usize>(pub String);
 
-/// As [`Text`], of visible ASCII without blanks: a credential that is sent in a header. A mask that
-/// is shown in place of one is refused.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct HeaderText<const MIN: usize, const MAX: usize>(pub String);
+/// A text of the form `F`, trimmed, of `MIN` … `MAX` characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Formed<F, const MIN: usize, const MAX: usize>(pub String, PhantomData<F>);
 
-/// As [`Text`], without control characters, and without those that end a line or reverse the
-/// direction of what follows: a name that people read in lists, logs and messages.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct NameText<const MIN: usize, const MAX: usize>(pub String);
+/// A form of texts.
+pub trait Form: 'static {
+    /// What its schema has beside the length.
+    const SCHEMA: Option<(&'static str, &'static str)> = None;
 
-/// As [`Text`]: a model's name, or the beginning of several with `*` after it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ModelText<const MIN: usize, const MAX: usize>(pub String);
+    /// Why the text is refused; `None` if it is accepted.
+    fn fault(text: &str) -> Option<Reason>;
+}
+
+/// Visible ASCII without blanks: a credential that is sent in a header. A mask that is shown in
+/// place of one is refused.
+pub type HeaderText<const MIN: usize, const MAX: usize> = Formed<InHeader, MIN, MAX>;
+
+/// Without control characters, and without those that end a line or reverse the direction of what
+/// follows: a name that people read in lists, logs and messages.
+pub type NameText<const MIN: usize, const MAX: usize> = Formed<AsName, MIN, MAX>;
+
+/// A model's name, or the beginning of several with `*` after it.
+pub type ModelText<const MIN: usize, const MAX: usize> = Formed<OfModels, MIN, MAX>;
+
+/// A URL of the form `F`.
+pub type Url<F, const MIN: usize, const MAX: usize> = Formed<F, MIN, MAX>;
+
+/// The form of a [`HeaderText`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InHeader;
+
+/// The form of a [`NameText`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AsName;
+
+/// The form of a [`ModelText`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfModels;
 
 /// A time of day, `HH:MM`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock(pub TimeOfDay);
-
-/// A URL of the form `F`, of `MIN` … `MAX` characters.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Url<F, const MIN: usize, const MAX: usize>(pub String, PhantomData<F>);
-
-/// What a URL field accepts.
-pub trait Address: 'static {
-    /// Why the text is refused; `None` if it is accepted.
-    fn fault(text: &str) -> Option<Reason>;
-}
 
 /// An `http` or `https` URL without credentials, query or fragment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,50 +101,43 @@ impl<const MIN: usize, const MAX: usize> FieldKind for Text<MIN, MAX> {
     }
 }
 
-impl<const MIN: usize, const MAX: usize> FieldKind for HeaderText<MIN, MAX> {
+impl<F: Form, const MIN: usize, const MAX: usize> FieldKind for Formed<F, MIN, MAX> {
     fn take(json: &Value) -> Result<Self, Faults> {
         let text = Text::<MIN, MAX>::take(json)?.0;
-        if is_masked(&text) {
-            return Err(Fault::format(Reason::IsMasked).into());
-        }
-        match text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            true => Ok(Self(text)),
-            false => Err(Fault::format(Reason::MustBeHeaderText).into()),
+        match F::fault(&text) {
+            Some(reason) => Err(Fault::format(reason).into()),
+            None => Ok(Self(text, PhantomData)),
         }
     }
 
-    fn describe(generator: &mut SchemaGenerator) -> Value {
-        let mut schema = Text::<MIN, MAX>::describe(generator);
-        schema["pattern"] = "^[!-~]*$".into();
+    fn describe(schemas: &mut SchemaGenerator) -> Value {
+        let mut schema = Text::<MIN, MAX>::describe(schemas);
+        if let Some((name, value)) = F::SCHEMA {
+            schema[name] = value.into();
+        }
         schema
     }
 }
 
-impl<const MIN: usize, const MAX: usize> FieldKind for NameText<MIN, MAX> {
-    fn take(json: &Value) -> Result<Self, Faults> {
-        let text = Text::<MIN, MAX>::take(json)?.0;
-        match text.chars().any(spoils_names) {
-            true => Err(Fault::format(Reason::HasControl).into()),
-            false => Ok(Self(text)),
-        }
-    }
+impl Form for InHeader {
+    const SCHEMA: Option<(&'static str, &'static str)> = Some(("pattern", "^[!-~]*$"));
 
-    fn describe(generator: &mut SchemaGenerator) -> Value {
-        Text::<MIN, MAX>::describe(generator)
+    fn fault(text: &str) -> Option<Reason> {
+        let is_visible = text.bytes().all(|byte| byte.is_ascii_graphic());
+        let masked = is_masked(text).then_some(Reason::IsMasked);
+        masked.or((!is_visible).then_some(Reason::MustBeHeaderText))
     }
 }
 
-impl<const MIN: usize, const MAX: usize> FieldKind for ModelText<MIN, MAX> {
-    fn take(json: &Value) -> Result<Self, Faults> {
-        let text = Text::<MIN, MAX>::take(json)?.0;
-        match text.strip_suffix('*').unwrap_or(&text).contains('*') {
-            true => Err(Fault::format(Reason::StarNotAtEnd).into()),
-            false => Ok(Self(text)),
-        }
+impl Form for AsName {
+    fn fault(text: &str) -> Option<Reason> {
+        text.chars().any(spoils_names).then_some(Reason::HasControl)
     }
+}
 
-    fn describe(generator: &mut SchemaGenerator) -> Value {
-        Text::<MIN, MAX>::describe(generator)
+impl Form for OfModels {
+    fn fault(text: &str) -> Option<Reason> {
+        text.strip_suffix('*').unwrap_or(text).contains('*').then_some(Reason::StarNotAtEnd)
     }
 }
 
@@ -159,36 +167,23 @@ impl FieldKind for Clock {
     }
 }
 
-impl<F: Address, const MIN: usize, const MAX: usize> FieldKind for Url<F, MIN, MAX> {
-    fn take(json: &Value) -> Result<Self, Faults> {
-        let text = Text::<MIN, MAX>::take(json)?.0;
-        match F::fault(&text) {
-            Some(reason) => Err(Fault::format(reason).into()),
-            None => Ok(Self(text, PhantomData)),
-        }
-    }
-
-    fn describe(schemas: &mut SchemaGenerator) -> Value {
-        let mut schema = Text::<MIN, MAX>::describe(schemas);
-        schema["format"] = "uri".into();
-        schema
-    }
-}
-
 kind!([const MIN: usize, const MAX: usize] Text<MIN, MAX> => String);
-kind!([const MIN: usize, const MAX: usize] HeaderText<MIN, MAX> => String);
-kind!([const MIN: usize, const MAX: usize] NameText<MIN, MAX> => String);
-kind!([const MIN: usize, const MAX: usize] ModelText<MIN, MAX> => String);
+kind!([F: Form, const MIN: usize, const MAX: usize] Formed<F, MIN, MAX> => String);
 kind!([] Clock => TimeOfDay);
-kind!([F: Address, const MIN: usize, const MAX: usize] Url<F, MIN, MAX> => String);
 
-impl Address for BaseUrl {
+const URI: Option<(&str, &str)> = Some(("format", "uri"));
+
+impl Form for BaseUrl {
+    const SCHEMA: Option<(&'static str, &'static str)> = URI;
+
     fn fault(text: &str) -> Option<Reason> {
         url_fault(text, &["http", "https"])
     }
 }
 
-impl Address for ProxyUrl {
+impl Form for ProxyUrl {
+    const SCHEMA: Option<(&'static str, &'static str)> = URI;
+
     fn fault(text: &str) -> Option<Reason> {
         url_fault(text, &["http"]).or_else(|| {
             let bare = text.parse::<http::Uri>().is_ok_and(|uri| matches!(uri.path(), "" | "/"));
@@ -197,7 +192,9 @@ impl Address for ProxyUrl {
     }
 }
 
-impl Address for WebhookUrl {
+impl Form for WebhookUrl {
+    const SCHEMA: Option<(&'static str, &'static str)> = URI;
+
     fn fault(text: &str) -> Option<Reason> {
         let has_scheme = ["http://", "https://"]
             .iter()
