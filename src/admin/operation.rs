@@ -14,15 +14,18 @@ use super::call::Call;
 use super::envelope::{ApiError, Code, success};
 
 /// Who may call an operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Permission {
     /// Administrators.
     Admin,
     /// Administrators, and users for what is their own (which the action checks).
+    #[strum(serialize = "self")]
     Own,
     /// Anyone logged in; users see their own data only.
     User,
     /// Any valid credential, a read-only key's too.
+    #[strum(serialize = "all")]
     Any,
     /// No credential is asked for.
     Open,
@@ -30,19 +33,14 @@ pub enum Permission {
 
 impl Permission {
     /// The name in the document.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Admin => "admin",
-            Self::Own => "self",
-            Self::User => "user",
-            Self::Any => "all",
-            Self::Open => "open",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
 /// The method of an operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum Verb {
     /// GET, without a body.
     Get,
@@ -52,11 +50,8 @@ pub enum Verb {
 
 impl Verb {
     /// The method's name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// The accepted methods, as `Allow` lists them.

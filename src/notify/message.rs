@@ -16,7 +16,8 @@ pub(super) enum Urgency {
 }
 
 /// The kinds of messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub(super) enum MessageKind {
     CircuitBreaker,
     ProviderFailing,
@@ -29,17 +30,8 @@ pub(super) enum MessageKind {
 }
 
 impl MessageKind {
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::CircuitBreaker => "circuit_breaker",
-            Self::ProviderFailing => "provider_failing",
-            Self::ProviderRecovered => "provider_recovered",
-            Self::ProviderSwitchedOff => "provider_switched_off",
-            Self::DailyLeaderboard => "daily_leaderboard",
-            Self::CostAlert => "cost_alert",
-            Self::ModelUnpriced => "model_unpriced",
-            Self::InvoiceDifference => "invoice_difference",
-        }
+    pub(super) fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -25,7 +25,8 @@ const MOST_PARTS: usize = 1000;
 const MAX_ANSWER: usize = 64 << 10;
 
 /// What a client sends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Signal {
     /// `/v1/metrics`
     Metrics,
@@ -49,12 +50,8 @@ impl Signal {
 
     /// Its name, as in the path.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Metrics => "metrics",
-            Self::Logs => "logs",
-            Self::Traces => "traces",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -90,7 +90,7 @@ mod tests {
         for (index, format) in WireFormat::ALL.into_iter().enumerate() {
             assert_eq!(format as usize, index);
         }
-        for (index, outcome) in RequestOutcome::ALL.into_iter().enumerate() {
+        for (index, outcome) in RequestOutcome::ALL.iter().copied().enumerate() {
             assert_eq!(outcome as usize, index);
         }
         for (status, class) in

@@ -89,7 +89,7 @@ async fn users_do_not_see_what_is_for_operators() {
 async fn users_see_in_the_log_what_their_client_received() {
     let gate = Gate::start_on(Backend::Sqlite).await;
     let ada = gate.person("ada", json!({})).await;
-    let outcomes = RequestOutcome::ALL.into_iter().filter(|it| *it != RequestOutcome::Internal);
+    let outcomes = RequestOutcome::ALL.iter().copied().filter(|it| *it != RequestOutcome::Internal);
     let records: Vec<Record> = outcomes.map(|outcome| record(&ada, outcome)).collect();
     gate.store.append_records(&records).await.unwrap();
     let data = gate.call("usage-logs/getUsageLogs", &ada.key, json!({})).await.data();

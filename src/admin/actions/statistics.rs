@@ -3,6 +3,7 @@
 use chrono_tz::Tz;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use strum::VariantArray;
 
 use crate::admin::actions::overview;
 use crate::admin::bodies::{Id, OneOf, Plain, Word};
@@ -50,15 +51,10 @@ impl Default for TimeRange {
 }
 
 impl Word for GroupBy {
-    const ALL: &'static [Self] = &[Self::User, Self::Key, Self::Model, Self::Provider];
+    const ALL: &'static [Self] = Self::VARIANTS;
 
     fn word(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Key => "key",
-            Self::Model => "model",
-            Self::Provider => "provider",
-        }
+        self.into()
     }
 }
 

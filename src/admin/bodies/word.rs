@@ -71,7 +71,7 @@ macro_rules! words {
 }
 
 impl Word for Feature {
-    const ALL: &'static [Self] = &Self::ALL;
+    const ALL: &'static [Self] = Self::ALL;
 
     fn word(self) -> &'static str {
         self.as_str()

@@ -46,7 +46,8 @@ use crate::state::builtin;
 use crate::store::{AuditEntry, Store, Tx};
 
 /// A gateway that can be imported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Peer {
     /// claude-code-hub.
     ClaudeCodeHub,
@@ -61,13 +62,8 @@ pub enum Peer {
 impl Peer {
     /// Its name on the command line.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ClaudeCodeHub => "claude-code-hub",
-            Self::Litellm => "litellm",
-            Self::NewApi => "new-api",
-            Self::OneApi => "one-api",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -83,7 +83,7 @@ impl<'a> In<'a> {
             upstream_model: self.maybe(|input| input.shared(UPSTREAM_MODEL))?,
             streamed: self.flag()?,
             status_code: self.number()?.try_into().ok()?,
-            outcome: self.one_of(&RequestOutcome::ALL, outcome_number)?,
+            outcome: self.one_of(RequestOutcome::ALL, outcome_number)?,
             error_message: self.maybe(|input| input.text().map(str::to_owned))?,
             usage: self.usage()?,
             cost: self.maybe(Self::signed)?.map(NanoUsd),
@@ -113,7 +113,7 @@ impl<'a> In<'a> {
 
     fn part(&mut self) -> Option<Part> {
         Some(Part {
-            kind: self.one_of(&PartKind::ALL, part_number)?,
+            kind: self.one_of(PartKind::ALL, part_number)?,
             model: self.maybe(|input| input.shared(PART))?,
             usage: self.usage_with_cached_media()?,
             quantity: self.number()?,

@@ -30,7 +30,7 @@ pub struct SummedDay {
 }
 
 /// A grouping of days: the columns by which its rows differ, in addition to the status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::VariantArray)]
 pub(in crate::store) enum Cut {
     Whole,
     /// By user and key.
@@ -57,16 +57,7 @@ pub(in crate::store) struct DayQuery {
 }
 
 impl Cut {
-    const ALL: [Self; 8] = [
-        Self::Whole,
-        Self::Holder,
-        Self::Provider,
-        Self::Model,
-        Self::Endpoint,
-        Self::Routes,
-        Self::HolderModel,
-        Self::HolderProvider,
-    ];
+    const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The coarsest grouping with everything that is asked for; `None`: none has it.
     pub(in crate::store) fn of(asked: DayQuery) -> Option<Self> {
@@ -173,7 +164,7 @@ impl Store {
         let mut old = Values::default();
         old.time(from).int(until.0.saturating_sub(1));
         sqlx::query_with(TAKE_OUT, old.into_arguments()).execute(&mut *tx).await?;
-        for cut in Cut::ALL {
+        for &cut in Cut::ALL {
             let mut values = Values::default();
             values.int(cut.number()).time(from).time(until);
             let sql = "DELETE FROM daily_sums WHERE cut = $1 AND day >= $2 AND day < $3";

@@ -374,5 +374,5 @@ pub(in crate::store) fn read_usage(fields: Fields<'_>) -> Result<(Usage, Vec<Par
 }
 
 fn outcome(text: &str) -> Option<RequestOutcome> {
-    RequestOutcome::ALL.into_iter().find(|outcome| outcome.as_str() == text)
+    RequestOutcome::ALL.iter().copied().find(|outcome| outcome.as_str() == text)
 }

@@ -21,7 +21,8 @@ use crate::store::ledger::days::{Cut, DayQuery, SummedDay};
 use crate::store::replica::report;
 
 /// What each line represents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum GroupBy {
     /// A line for each user, and one for the admin token's traffic.
     #[default]

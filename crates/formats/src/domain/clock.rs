@@ -13,9 +13,7 @@ use serde::{Deserialize, Serialize};
 pub const JITTER_MS: i64 = 1_000;
 
 /// Milliseconds since 1970-01-01T00:00:00Z.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(pub i64);
 

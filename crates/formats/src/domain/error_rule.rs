@@ -9,6 +9,8 @@ use super::matching::MatchType;
 
 /// What kind of client error a rule recognises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(strum::IntoStaticStr, strum::EnumString, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum ErrorCategory {
     /// The prompt is longer than the model or the provider accepts, alone or with the requested
     /// output.
@@ -30,60 +32,45 @@ pub enum ErrorCategory {
 
 impl ErrorCategory {
     /// Every category, each once.
-    pub const ALL: [Self; 7] = [
-        Self::PromptLimit,
-        Self::ContentFilter,
-        Self::PdfLimit,
-        Self::ThinkingError,
-        Self::ParameterError,
-        Self::InvalidRequest,
-        Self::CacheLimit,
-    ];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The category's name, as on the wire and in the database.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::PromptLimit => "prompt_limit",
-            Self::ContentFilter => "content_filter",
-            Self::PdfLimit => "pdf_limit",
-            Self::ThinkingError => "thinking_error",
-            Self::ParameterError => "parameter_error",
-            Self::InvalidRequest => "invalid_request",
-            Self::CacheLimit => "cache_limit",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// The category of this name; `None` if there is none. Letter case counts.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|category| category.as_str() == text)
+        text.parse().ok()
     }
 }
 
 /// The upstream errors that a rule applies to, by their status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(strum::IntoStaticStr, strum::EnumString)]
+#[strum(serialize_all = "lowercase")]
 pub enum AppliesTo {
     /// 4xx, and errors in place of a success reply, whose status has no meaning.
+    #[strum(serialize = "4xx")]
     ClientErrors,
     /// 5xx as well.
+    #[strum(serialize = "all")]
     AllErrors,
 }
 
 impl AppliesTo {
     /// The name on the wire and in the database: `4xx` or `all`.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ClientErrors => "4xx",
-            Self::AllErrors => "all",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Reads what [`Self::as_str`] writes; `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::ClientErrors, Self::AllErrors].into_iter().find(|which| which.as_str() == text)
+        text.parse().ok()
     }
 
     /// Whether an error with this HTTP status is examined. An error in place of a success reply has

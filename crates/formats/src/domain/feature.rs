@@ -10,6 +10,7 @@ use super::price::CostKind;
 /// One feature, or a class of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "each one's row describes it")]
+#[derive(strum::VariantArray)]
 pub enum Feature {
     WebSearch,
     PartnerSearch,
@@ -351,31 +352,7 @@ fn matches(pattern: &str, kind: &str) -> bool {
 
 impl Feature {
     /// Every feature and class.
-    pub const ALL: [Self; 23] = [
-        Self::WebSearch,
-        Self::PartnerSearch,
-        Self::ImageSearch,
-        Self::Maps,
-        Self::WebFetch,
-        Self::ImageGeneration,
-        Self::CodeInterpreter,
-        Self::FileSearch,
-        Self::Computer,
-        Self::Mcp,
-        Self::Adviser,
-        Self::OtherTools,
-        Self::ServiceTier,
-        Self::Speed,
-        Self::InferenceGeo,
-        Self::Routing,
-        Self::Background,
-        Self::Thread,
-        Self::BillingPolicy,
-        Self::UserProfile,
-        Self::Workspace,
-        Self::HostedTools,
-        Self::UnpricedTools,
-    ];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// Its row.
     #[must_use]

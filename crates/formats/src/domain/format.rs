@@ -6,18 +6,19 @@ use serde::{Deserialize, Serialize};
 
 /// A request and reply format that a client speaks or a provider expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(strum::IntoStaticStr, strum::EnumString)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum WireFormat {
     /// `POST /v1/messages`
-    #[serde(rename = "native")]
     Native,
     /// `POST /v1/responses`
-    #[serde(rename = "responses")]
     Responses,
     /// `POST /v1/chat/completions`
     #[serde(rename = "chat-compatible")]
+    #[strum(serialize = "chat-compatible")]
     Chat,
     /// `POST /v1beta/models/{model}:generateContent` and relatives
-    #[serde(rename = "alt-cli")]
     AltCli,
 }
 
@@ -27,19 +28,14 @@ impl WireFormat {
 
     /// The format's id, see docs/concepts.md.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Native => "native",
-            Self::Responses => "responses",
-            Self::Chat => "chat-compatible",
-            Self::AltCli => "alt-cli",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// The format of this id; `None` if there is none.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|f| f.as_str() == text)
+        text.parse().ok()
     }
 }
 

@@ -12,7 +12,8 @@ use super::money::NanoUsd;
 pub const DAY_MS: i64 = 86_400_000;
 
 /// Whose report API it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::EnumString)]
+#[strum(serialize_all = "lowercase")]
 pub enum InvoiceKind {
     /// Anthropic's usage and cost report.
     Anthropic,
@@ -23,17 +24,14 @@ pub enum InvoiceKind {
 impl InvoiceKind {
     /// The name on the wire and in the database.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Anthropic => "anthropic",
-            Self::OpenAi => "openai",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// The kind of this name.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Anthropic, Self::OpenAi].into_iter().find(|kind| kind.as_str() == text)
+        text.parse().ok()
     }
 
     /// The vendor's own address.

@@ -94,6 +94,8 @@ impl Key {
 
 /// The prompt-cache lifetime of a native request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(strum::IntoStaticStr, strum::EnumString)]
+#[strum(serialize_all = "lowercase")]
 pub enum CacheTtl {
     /// Keep the provider's or the client's setting.
     #[default]
@@ -101,29 +103,24 @@ pub enum CacheTtl {
     Inherit,
     /// Cache marks ask for a lifetime of five minutes.
     #[serde(rename = "5m")]
+    #[strum(serialize = "5m")]
     FiveMinutes,
     /// Cache marks ask for a lifetime of one hour.
     #[serde(rename = "1h")]
+    #[strum(serialize = "1h")]
     OneHour,
 }
 
 impl CacheTtl {
-    /// Every value, each once.
-    pub const ALL: [Self; 3] = [Self::Inherit, Self::FiveMinutes, Self::OneHour];
-
     /// The name on the wire and in the database: `inherit`, `5m` or `1h`.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Inherit => "inherit",
-            Self::FiveMinutes => "5m",
-            Self::OneHour => "1h",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Reads what [`Self::as_str`] writes; `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|t| t.as_str() == text)
+        text.parse().ok()
     }
 }

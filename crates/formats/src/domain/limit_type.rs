@@ -4,9 +4,11 @@ use super::limits::Limits;
 use super::money::NanoUsd;
 
 /// The periods of spending limits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Period {
     /// The past five hours.
+    #[strum(serialize = "5h")]
     FiveHours,
     /// A day, fixed or rolling.
     Daily,
@@ -25,14 +27,8 @@ impl Period {
 
     /// The name on the wire, such as `5h`.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::FiveHours => "5h",
-            Self::Daily => "daily",
-            Self::Weekly => "weekly",
-            Self::Monthly => "monthly",
-            Self::Total => "total",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// The limit for it, if there is one.
@@ -67,7 +63,8 @@ impl Period {
 }
 
 /// The thirteen limits, by their wire names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum LimitType {
     /// Spending of the key in total.
     KeyTotal,
@@ -80,8 +77,10 @@ pub enum LimitType {
     /// Requests of the user in the past 60 seconds.
     UserRpm,
     /// Spending of the key in the past five hours.
+    #[strum(serialize = "key_5h")]
     KeyFiveHours,
     /// Spending of the user in the past five hours.
+    #[strum(serialize = "user_5h")]
     UserFiveHours,
     /// Spending of the key in its day, fixed or rolling.
     KeyDaily,
@@ -117,22 +116,8 @@ impl LimitType {
 
     /// The name in refusals and their headers, such as `key_5h`.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::KeyTotal => "key_total",
-            Self::UserTotal => "user_total",
-            Self::KeyConcurrentSessions => "key_concurrent_sessions",
-            Self::UserConcurrentSessions => "user_concurrent_sessions",
-            Self::UserRpm => "user_rpm",
-            Self::KeyFiveHours => "key_5h",
-            Self::UserFiveHours => "user_5h",
-            Self::KeyDaily => "key_daily",
-            Self::UserDaily => "user_daily",
-            Self::KeyWeekly => "key_weekly",
-            Self::UserWeekly => "user_weekly",
-            Self::KeyMonthly => "key_monthly",
-            Self::UserMonthly => "user_monthly",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Whether it is a limit of the key, not of the user.

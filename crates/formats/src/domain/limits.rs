@@ -109,6 +109,8 @@ pub struct DailyReset {
 /// The two kinds of daily window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::IntoStaticStr, strum::EnumString)]
+#[strum(serialize_all = "lowercase")]
 pub enum ResetMode {
     /// At the same wall-clock time each day.
     #[default]
@@ -120,17 +122,14 @@ pub enum ResetMode {
 impl ResetMode {
     /// The name on the wire and in the database: `fixed` or `rolling`.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Fixed => "fixed",
-            Self::Rolling => "rolling",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Reads what [`Self::as_str`] writes; `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Fixed, Self::Rolling].into_iter().find(|m| m.as_str() == text)
+        text.parse().ok()
     }
 }
 

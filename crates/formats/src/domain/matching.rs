@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// The three kinds of comparison. All ignore letter case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(strum::IntoStaticStr, strum::EnumString)]
+#[strum(serialize_all = "lowercase")]
 pub enum MatchType {
     /// The pattern occurs somewhere in the text.
     Contains,
@@ -16,17 +18,13 @@ pub enum MatchType {
 impl MatchType {
     /// The name on the wire and in the database: `contains`, `exact` or `regex`.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Contains => "contains",
-            Self::Exact => "exact",
-            Self::Regex => "regex",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// The kind of this name, as on the wire and in the database.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Contains, Self::Exact, Self::Regex].into_iter().find(|kind| kind.as_str() == text)
+        text.parse().ok()
     }
 }

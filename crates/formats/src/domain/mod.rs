@@ -32,3 +32,41 @@ pub mod usage;
 pub mod user;
 pub mod version;
 pub mod word;
+
+#[cfg(test)]
+mod tests {
+    use super::format::WireFormat;
+    use super::key::CacheTtl;
+    use super::limits::ResetMode;
+    use super::part::PartKind;
+    use super::price::PriceSource;
+    use super::provider::{InstructionsStrategy, ProviderType};
+    use super::record::RequestOutcome;
+    use super::usage::ServiceTier;
+    use super::user::Role;
+
+    #[test]
+    fn names_in_json_are_those_of_as_str() {
+        macro_rules! check {
+            ($($values:expr),+ $(,)?) => {
+                $(for value in $values {
+                    assert_eq!(serde_json::json!(value), value.as_str());
+                })+
+            };
+        }
+        check!(
+            WireFormat::ALL,
+            ServiceTier::ALL,
+            RequestOutcome::ALL,
+            PartKind::ALL,
+            [CacheTtl::Inherit, CacheTtl::FiveMinutes, CacheTtl::OneHour],
+            [ResetMode::Fixed, ResetMode::Rolling],
+            [PriceSource::Manual, PriceSource::Sync, PriceSource::Seed],
+            [ProviderType::Native, ProviderType::NativeAuth, ProviderType::Responses],
+            [ProviderType::Chat, ProviderType::AltCli],
+            [InstructionsStrategy::Auto, InstructionsStrategy::ForceOfficial],
+            [InstructionsStrategy::KeepOriginal],
+            [Role::Admin, Role::User],
+        );
+    }
+}

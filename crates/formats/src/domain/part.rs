@@ -42,6 +42,8 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 /// What a part is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum PartKind {
     /// A pass over a model: the requested one, one that declined, or the one that served.
     Message,
@@ -75,42 +77,12 @@ pub enum PartKind {
 
 impl PartKind {
     /// Every kind, each once.
-    pub const ALL: [Self; 14] = [
-        Self::Message,
-        Self::FallbackMessage,
-        Self::AdvisorMessage,
-        Self::Compaction,
-        Self::OtherPass,
-        Self::ImageGeneration,
-        Self::CodeInterpreter,
-        Self::FileSearch,
-        Self::WebSearch,
-        Self::ImageSearch,
-        Self::Maps,
-        Self::CodeExecution,
-        Self::WebFetch,
-        Self::PartnerSearch,
-    ];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The name in records and on the wire, such as `advisor_message`.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Message => "message",
-            Self::FallbackMessage => "fallback_message",
-            Self::AdvisorMessage => "advisor_message",
-            Self::Compaction => "compaction",
-            Self::OtherPass => "other_pass",
-            Self::ImageGeneration => "image_generation",
-            Self::CodeInterpreter => "code_interpreter",
-            Self::FileSearch => "file_search",
-            Self::WebSearch => "web_search",
-            Self::ImageSearch => "image_search",
-            Self::Maps => "maps",
-            Self::CodeExecution => "code_execution",
-            Self::WebFetch => "web_fetch",
-            Self::PartnerSearch => "partner_search",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Whether it is a pass over a model. If a reply has one, its tokens are charged by its passes.

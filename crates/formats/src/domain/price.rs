@@ -9,6 +9,8 @@ use super::usage::ServiceTier;
 /// The source of a price entry. A sync does not replace manual entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::IntoStaticStr, strum::EnumString)]
+#[strum(serialize_all = "lowercase")]
 pub enum PriceSource {
     /// Uploaded by an administrator.
     Manual,
@@ -21,18 +23,14 @@ pub enum PriceSource {
 impl PriceSource {
     /// The name on the wire and in the database: `manual`, `sync` or `seed`.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Manual => "manual",
-            Self::Sync => "sync",
-            Self::Seed => "seed",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Reads what [`Self::as_str`] writes; `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Manual, Self::Sync, Self::Seed].into_iter().find(|s| s.as_str() == text)
+        text.parse().ok()
     }
 }
 
@@ -96,7 +94,8 @@ impl PriceData {
 }
 
 /// The kinds of rates in a price entry, and of the parts of a cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum CostKind {
     /// Input tokens that no other kind counts.
     Input,
@@ -105,8 +104,10 @@ pub enum CostKind {
     /// Audio tokens of the input.
     AudioInput,
     /// Input tokens that were written to the five-minute prompt cache.
+    #[strum(serialize = "cache_write_5m")]
     CacheWrite5m,
     /// Input tokens that were written to the one-hour prompt cache.
+    #[strum(serialize = "cache_write_1h")]
     CacheWrite1h,
     /// Input tokens that were read from a prompt cache.
     CacheRead,
@@ -146,26 +147,8 @@ impl CostKind {
 
     /// The kind's name in the administration API, such as `cache_write_5m`.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Input => "input",
-            Self::ImageInput => "image_input",
-            Self::AudioInput => "audio_input",
-            Self::CacheWrite5m => "cache_write_5m",
-            Self::CacheWrite1h => "cache_write_1h",
-            Self::CacheRead => "cache_read",
-            Self::Output => "output",
-            Self::ImageOutput => "image_output",
-            Self::AudioOutput => "audio_output",
-            Self::Reasoning => "reasoning",
-            Self::WebSearch => "web_search",
-            Self::Request => "request",
-            Self::ImageCacheRead => "image_cache_read",
-            Self::AudioCacheRead => "audio_cache_read",
-            Self::CodeInterpreter => "code_interpreter",
-            Self::FileSearch => "file_search",
-            Self::Maps => "maps",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

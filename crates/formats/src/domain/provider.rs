@@ -15,45 +15,35 @@ use super::secret::Secret;
 
 /// The protocol of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(strum::IntoStaticStr, strum::EnumString)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum ProviderType {
     /// native format, credential in `x-api-key`
-    #[serde(rename = "native")]
     Native,
     /// native format, credential in `Authorization: Bearer` only
-    #[serde(rename = "native-auth")]
     NativeAuth,
     /// responses format, credential in `Authorization: Bearer`
-    #[serde(rename = "responses")]
     Responses,
     /// chat-compatible format, credential in `Authorization: Bearer`
     #[serde(rename = "chat-compatible")]
+    #[strum(serialize = "chat-compatible")]
     Chat,
     /// alt-cli format, credential in `x-goog-api-key`
-    #[serde(rename = "alt-cli")]
     AltCli,
 }
 
 impl ProviderType {
-    /// Every type, each once.
-    pub const ALL: [Self; 5] =
-        [Self::Native, Self::NativeAuth, Self::Responses, Self::Chat, Self::AltCli];
-
     /// The id on the wire and in the database, such as `chat-compatible`.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Native => "native",
-            Self::NativeAuth => "native-auth",
-            Self::Responses => "responses",
-            Self::Chat => "chat-compatible",
-            Self::AltCli => "alt-cli",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// The type of this id; `None` if there is none.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|t| t.as_str() == text)
+        text.parse().ok()
     }
 
     /// The format of the requests that such a provider is sent. Both native types share one.
@@ -71,6 +61,8 @@ impl ProviderType {
 /// How the instructions of a request for a responses provider are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::EnumString)]
+#[strum(serialize_all = "snake_case")]
 pub enum InstructionsStrategy {
     /// Add the configured text if the client sent no instructions.
     Auto,
@@ -82,23 +74,16 @@ pub enum InstructionsStrategy {
 }
 
 impl InstructionsStrategy {
-    /// Every strategy, each once.
-    pub const ALL: [Self; 3] = [Self::Auto, Self::ForceOfficial, Self::KeepOriginal];
-
     /// The name on the wire and in the database: `auto`, `force_official` or `keep_original`.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::ForceOfficial => "force_official",
-            Self::KeepOriginal => "keep_original",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Reads what [`Self::as_str`] writes; `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|s| s.as_str() == text)
+        text.parse().ok()
     }
 }
 

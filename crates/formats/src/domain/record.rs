@@ -117,6 +117,8 @@ impl Record {
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum RequestOutcome {
     /// The reply is complete.
     Completed,
@@ -137,15 +139,7 @@ pub enum RequestOutcome {
 
 impl RequestOutcome {
     /// Every outcome, each once.
-    pub const ALL: [Self; 7] = [
-        Self::Completed,
-        Self::Refused,
-        Self::ClientError,
-        Self::UpstreamFailed,
-        Self::BrokenOff,
-        Self::ClientAborted,
-        Self::Internal,
-    ];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// A request without the expected result; a client that closes early is not an error.
     #[must_use]
@@ -155,16 +149,8 @@ impl RequestOutcome {
 
     /// The name on the wire and in the database, such as `upstream_failed`.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::Refused => "refused",
-            Self::ClientError => "client_error",
-            Self::UpstreamFailed => "upstream_failed",
-            Self::BrokenOff => "broken_off",
-            Self::ClientAborted => "client_aborted",
-            Self::Internal => "internal",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

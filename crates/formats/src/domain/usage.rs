@@ -38,7 +38,9 @@ pub struct Usage {
 
 /// The provider's service tier; each may have separate rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ServiceTier {
     /// The normal tier; also any tier that the gateway does not know.
     #[default]
@@ -52,14 +54,12 @@ pub enum ServiceTier {
     /// Processing that is faster than priority, and more expensive.
     Ultrafast,
     /// Processing at a time of little demand.
-    #[serde(rename = "off_peak")]
     OffPeak,
     /// The native format's fast mode (`speed`), whose rates are the standard ones times a factor.
     Fast,
     /// native: inference in the United States only (`inference_geo`), at another factor.
     Us,
     /// Both: the factors are multiplied.
-    #[serde(rename = "fast_us")]
     FastUs,
 }
 
@@ -79,18 +79,8 @@ impl ServiceTier {
 
     /// The name in records and on the wire, such as `flex`.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Standard => "standard",
-            Self::Flex => "flex",
-            Self::Priority => "priority",
-            Self::Batch => "batch",
-            Self::Fast => "fast",
-            Self::Us => "us",
-            Self::FastUs => "fast_us",
-            Self::Ultrafast => "ultrafast",
-            Self::OffPeak => "off_peak",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

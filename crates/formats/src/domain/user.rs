@@ -11,6 +11,8 @@ use super::limits::Limits;
 /// What a logged-in person may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::IntoStaticStr, strum::EnumString)]
+#[strum(serialize_all = "lowercase")]
 pub enum Role {
     /// May use every operation, for every user.
     Admin,
@@ -21,17 +23,14 @@ pub enum Role {
 impl Role {
     /// The name on the wire and in the database: `admin` or `user`.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Admin => "admin",
-            Self::User => "user",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Reads what [`Self::as_str`] writes; `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Admin, Self::User].into_iter().find(|r| r.as_str() == text)
+        text.parse().ok()
     }
 }
 

@@ -35,7 +35,8 @@ pub enum AttemptFailure<'a> {
 /// `CLIENT_ABORT`, is not an attempt's: the request ends as [`client_aborted`].
 ///
 /// [`client_aborted`]: crate::domain::record::RequestOutcome::ClientAborted
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum FailureClass {
     /// The provider answered with an error, or with nothing usable: the next provider is tried.
     ProviderError,
@@ -48,12 +49,8 @@ pub enum FailureClass {
 impl FailureClass {
     /// The name in docs/providers.md, such as `PROVIDER_ERROR`.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ProviderError => "PROVIDER_ERROR",
-            Self::SystemError => "SYSTEM_ERROR",
-            Self::NonRetryableClientError => "NON_RETRYABLE_CLIENT_ERROR",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -9,7 +9,8 @@
 use super::error_reply::ErrorReply;
 
 /// The client errors that are not retried, and the general case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ClientError {
     /// The prompt is longer than the model or the provider accepts.
     PromptTooLong,
@@ -39,16 +40,8 @@ impl ClientError {
 
     /// The error's code, such as `prompt_too_long`; also the verdict's reason.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::PromptTooLong => "prompt_too_long",
-            Self::ContentFilter => "content_filter",
-            Self::MaxTokensExceeded => "max_tokens_exceeded",
-            Self::InvalidApiKey => "invalid_api_key",
-            Self::ModelNotFound => "model_not_found",
-            Self::BillingQuotaExceeded => "billing_quota_exceeded",
-            Self::InvalidRequest => "invalid_request",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// The status for the client if the upstream's own is not a client error (for example an error

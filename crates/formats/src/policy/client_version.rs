@@ -7,6 +7,8 @@ use std::fmt;
 
 /// The known clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(strum::IntoStaticStr, strum::EnumString)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Client {
     /// Claude Code and its SDK.
     ClaudeCode,
@@ -15,6 +17,7 @@ pub enum Client {
     /// Gemini CLI, whatever program runs it.
     GeminiCli,
     /// The opencode program.
+    #[strum(serialize = "opencode")]
     OpenCode,
     /// Qwen Code.
     QwenCode,
@@ -56,20 +59,14 @@ impl Client {
 
     /// The name for programs and the database.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "claude-code",
-            Self::Codex => "codex",
-            Self::GeminiCli => "gemini-cli",
-            Self::OpenCode => "opencode",
-            Self::QwenCode => "qwen-code",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Reads what [`Self::as_str`] writes; `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|client| client.as_str() == text)
+        text.parse().ok()
     }
 }
 

@@ -2,7 +2,8 @@
 //! metrics, its reason for the decision chain, and its words.
 
 /// A small set of kinds of failures, for metrics and display.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum FailureKind {
     /// The name did not resolve.
     Dns,
@@ -23,16 +24,8 @@ pub enum FailureKind {
 impl FailureKind {
     /// The name in records and metrics, such as `timeout`.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Dns => "dns",
-            Self::Connect => "connect",
-            Self::Tls => "tls",
-            Self::Timeout => "timeout",
-            Self::Broken => "broken",
-            Self::Status => "status",
-            Self::Unusable => "unusable",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -16,7 +16,8 @@ const ENOUGH: u32 = 10;
 const MINUTE: i64 = 60_000 / BUCKET_MS;
 
 /// The state of a provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ProviderState {
     /// No attempt has ended since the process started.
     NeverUsed,
@@ -37,14 +38,8 @@ impl ProviderState {
 
     /// The name in records and metrics, such as `circuit_open`.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NeverUsed => "never_used",
-            Self::Healthy => "healthy",
-            Self::Failing => "failing",
-            Self::Cooldown => "cooldown",
-            Self::CircuitOpen => "circuit_open",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

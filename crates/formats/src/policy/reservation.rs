@@ -28,6 +28,8 @@ const FLOOR_DIVISOR: u64 = 4;
 
 /// How requests in flight count against limits (`limits.reservation`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(strum::IntoStaticStr, strum::EnumString, strum::VariantNames)]
+#[strum(serialize_all = "lowercase")]
 pub enum Reservation {
     /// By the output of the key's recent replies of that model.
     #[default]
@@ -41,26 +43,18 @@ pub enum Reservation {
 
 impl Reservation {
     /// Every name that the setting accepts.
-    pub const NAMES: &'static [&'static str] = &["expected", "strict", "off"];
+    pub const NAMES: &'static [&'static str] = <Self as strum::VariantNames>::VARIANTS;
 
     /// The mode of this name; the default for any other.
     #[must_use]
     pub fn parse(text: &str) -> Self {
-        match text {
-            "strict" => Self::Strict,
-            "off" => Self::Off,
-            _ => Self::Expected,
-        }
+        text.parse().unwrap_or_default()
     }
 
     /// The setting's value: `expected`, `strict` or `off`.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Expected => "expected",
-            Self::Strict => "strict",
-            Self::Off => "off",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -3,6 +3,8 @@
 
 /// How such requests are treated: the setting `prices.unpriced`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(strum::IntoStaticStr, strum::EnumString, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum Unpriced {
     /// They are served, cost nothing, and are priced when a price arrives.
     Serve,
@@ -15,26 +17,18 @@ pub enum Unpriced {
 
 impl Unpriced {
     /// Every value that the setting accepts.
-    pub const NAMES: &'static [&'static str] = &["serve", "refuse_when_limited", "refuse"];
+    pub const NAMES: &'static [&'static str] = <Self as strum::VariantNames>::VARIANTS;
 
     /// The treatment of this name; [`Self::RefuseWhenLimited`] for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Self {
-        match text {
-            "refuse" => Self::Refuse,
-            "serve" => Self::Serve,
-            _ => Self::RefuseWhenLimited,
-        }
+        text.parse().unwrap_or_default()
     }
 
     /// The setting's value, such as `refuse_when_limited`.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Serve => "serve",
-            Self::RefuseWhenLimited => "refuse_when_limited",
-            Self::Refuse => "refuse",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Whether a caller may be served without a price. `is_limited`: the key or its user has a

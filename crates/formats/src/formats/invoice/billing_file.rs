@@ -9,7 +9,8 @@ use crate::domain::clock::Timestamp;
 use crate::domain::invoice::{CostLine, Tokens, UsageLine, VendorReport};
 
 /// Whose billing file it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum FileKind {
     /// AWS's Cost and Usage Report.
     Aws,
@@ -20,11 +21,8 @@ pub enum FileKind {
 impl FileKind {
     /// The name on the wire.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Aws => "aws",
-            Self::Google => "google",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// The columns that are read, and whether a file must have them.

@@ -297,7 +297,7 @@ impl UsageTally {
         match found.tag {
             UsageTag::PassKind => {
                 let is_named = |kind: &PartKind| word == Some(kind.as_str().as_bytes());
-                let mut kinds = PartKind::ALL.into_iter().filter(|kind| kind.is_pass());
+                let mut kinds = PartKind::ALL.iter().copied().filter(|kind| kind.is_pass());
                 passes.open().kind = kinds.find(is_named);
             }
             UsageTag::PassModel => passes.open().model = found.as_str().map(Into::into),

@@ -6,7 +6,8 @@ use crate::domain::invoice::{DAY_MS, Tokens};
 use crate::domain::money::NanoUsd;
 
 /// Why the two sides differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Cause {
     /// The vendor's report may still lack some of the day's use.
     ReportNotComplete,
@@ -33,19 +34,8 @@ pub enum Cause {
 impl Cause {
     /// The name on the wire.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ReportNotComplete => "report_not_complete",
-            Self::OtherDay => "other_day",
-            Self::OtherKind => "other_kind",
-            Self::FailedAfterSent => "failed_after_sent",
-            Self::OutsideGateway => "outside_gateway",
-            Self::PriceChanged => "price_changed",
-            Self::NoPrice => "no_price",
-            Self::UnknownFee => "unknown_fee",
-            Self::CountedWithModel => "counted_with_model",
-            Self::NotInReport => "not_in_report",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// What it means, for people.
