@@ -32,7 +32,6 @@ pub const GLIBC: (&str, &str) = (
 pub type Counts = BTreeMap<&'static str, u64>;
 
 /// The command that runs a program under Callgrind; its profiles go to `dir`.
-#[must_use]
 pub fn command(dir: &Path) -> Vec<String> {
     let out = dir.join("profile").display().to_string();
     let fifo = dir.join("vgdb").display().to_string();

@@ -43,7 +43,6 @@ pub type Converting = [(WireFormat, Target)];
 
 /// The rows of one kind, without samples: for each client format the floor, then the other three
 /// provider types.
-#[must_use]
 pub fn rows(converting: &Converting) -> Vec<Row> {
     let mut rows = Vec::new();
     for client in WireFormat::ALL {

@@ -203,7 +203,6 @@ pub struct Gateway<'a> {
 
 impl Gateway<'_> {
     /// A gateway that runs directly, without a tool around it, with the usual settings.
-    #[must_use]
     pub const fn plain(name: &'static str, on: bool, provider: WireFormat) -> Self {
         Self { name, on, provider, under: &[], settings: &[], time_limit: START }
     }

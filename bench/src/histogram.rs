@@ -36,13 +36,11 @@ impl Histogram {
         self.total += other.total;
     }
 
-    #[must_use]
     pub const fn count(&self) -> u64 {
         self.total
     }
 
     /// The duration below which `percent` of all are; zero if there are none.
-    #[must_use]
     pub fn percentile(&self, percent: u64) -> Duration {
         let rank = (self.total * percent).div_ceil(100).max(1);
         let mut seen = 0;

@@ -59,7 +59,6 @@ pub struct Seen {
 
 impl Seen {
     /// Responses with a 2xx status.
-    #[must_use]
     pub const fn requests(&self) -> u64 {
         self.total.count()
     }

@@ -79,7 +79,6 @@ impl Scenario {
     }
 
     /// The scenario's load on a target.
-    #[must_use]
     pub fn at<'t>(&self, target: &'t Target) -> Aim<'t> {
         let body = payload::body(self.model, self.bytes, self.stream);
         let request = payload::request(self.path, &target.key, payload::ONE_SESSION, &body);

@@ -25,7 +25,6 @@ pub enum New {
 
 impl New {
     /// The positions of the eight digits that make a request a new one.
-    #[must_use]
     pub fn places(self, request: &[u8]) -> Vec<usize> {
         let mut all: Vec<usize> =
             memchr::memmem::find_iter(request, MARK).map(|at| at + 1).collect();
@@ -37,7 +36,6 @@ impl New {
 }
 
 /// A body of about `size` bytes for `model`.
-#[must_use]
 pub fn body(model: &str, size: usize, stream: bool) -> Vec<u8> {
     let mut messages = Vec::new();
     let mut left = size.saturating_sub(200);
@@ -61,7 +59,6 @@ pub fn body(model: &str, size: usize, stream: bool) -> Vec<u8> {
 }
 
 /// One message of about `size` bytes for `model`, in a format.
-#[must_use]
 pub fn body_of(format: WireFormat, model: &str, size: usize, stream: bool) -> Vec<u8> {
     let text: String = PROSE.chars().cycle().take(size * 10 / 12).collect();
     let body: Value = match format {
@@ -83,7 +80,6 @@ pub fn body_of(format: WireFormat, model: &str, size: usize, stream: bool) -> Ve
 }
 
 /// The path of a format's requests for `model`.
-#[must_use]
 pub fn path_of(format: WireFormat, model: &str, stream: bool) -> String {
     match format {
         WireFormat::Native => "/v1/messages".to_owned(),
@@ -101,7 +97,6 @@ pub fn path_of(format: WireFormat, model: &str, stream: bool) -> String {
 pub const ONE_SESSION: &str = "x-session-id: bench\r\n";
 
 /// A complete HTTP/1.1 request.
-#[must_use]
 pub fn request(path: &str, key: &str, extra: &str, body: &[u8]) -> Vec<u8> {
     let head = format!(
         "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nx-api-key: {key}\r\n\

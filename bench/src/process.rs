@@ -27,13 +27,11 @@ impl Program {
     }
 
     /// Its process id.
-    #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// The ids of its process and of its child processes.
-    #[must_use]
     pub fn pids(&self) -> Vec<u32> {
         let pid = self.child.id();
         let children =
@@ -48,7 +46,6 @@ impl Program {
     }
 
     /// CPU time used so far.
-    #[must_use]
     pub fn cpu(&self) -> Duration {
         let stat = |pid| fs::read_to_string(format!("/proc/{pid}/stat")).ok();
         let ticks: u64 =
@@ -57,7 +54,6 @@ impl Program {
     }
 
     /// CPU time used so far by the live threads, by name.
-    #[must_use]
     pub fn cpu_by_thread(&self) -> BTreeMap<String, Duration> {
         let mut times = BTreeMap::new();
         for pid in self.pids() {
@@ -73,7 +69,6 @@ impl Program {
     }
 
     /// Resident memory now, in KiB.
-    #[must_use]
     pub fn resident_kib(&self) -> u64 {
         self.pids().into_iter().filter_map(resident_kib).sum()
     }
@@ -107,7 +102,6 @@ impl Drop for Program {
 }
 
 /// CPU time that a process and its children have used so far, those that have ended included.
-#[must_use]
 pub fn cpu_of_family(pid: u32) -> Duration {
     let children =
         fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();

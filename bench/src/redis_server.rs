@@ -46,7 +46,6 @@ impl Facts {
     }
 
     /// The difference to an earlier reading.
-    #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
             cpu: self.cpu - before.cpu,

@@ -48,7 +48,6 @@ fn micros(time: Duration) -> u128 {
 }
 
 /// One scenario's table.
-#[must_use]
 pub fn scenario(scenario: &Scenario, rows: &[Row]) -> String {
     let floor = rows.iter().find(|row| row.target == FLOOR);
     let floor_cpu = floor.and_then(|row| median(&row.samples, |s| s.cpu_ns)).unwrap_or(0);
@@ -87,7 +86,6 @@ pub fn scenario(scenario: &Scenario, rows: &[Row]) -> String {
 
 /// Every pair of formats of one kind of reply, beside the bare Pingora that passes on the client's
 /// and the provider's.
-#[must_use]
 pub fn conversions(kind: Kind, rows: &[Converted]) -> String {
     let cpu = |row: &Converted| median(&row.samples, |s| s.cpu_ns).unwrap_or(0);
     let floor = |format: WireFormat| {
@@ -146,7 +144,6 @@ fn threads(row: &Row) -> String {
 
 /// First-byte times: for each target and each scenario named in `heads` the rounds' times; the
 /// middle ones are shown, beside those of the first row.
-#[must_use]
 pub fn first_byte(heads: &[&str], rows: &[(&'static str, Vec<Vec<FirstByte>>)]) -> String {
     let middles = |times: &[Vec<FirstByte>]| -> Vec<FirstByte> {
         let middle_of = |rounds: &Vec<FirstByte>, at: usize| {
@@ -181,7 +178,6 @@ pub struct Memory {
     pub per_stream: Option<u64>,
 }
 
-#[must_use]
 pub fn memory(rows: &[Memory]) -> String {
     let mut text = "### Resident memory\n\n\
          | | idle MB | after load MB | KB per live stream |\n\

@@ -43,18 +43,15 @@ impl Follower {
         self.keep = true;
     }
 
-    #[must_use]
     pub const fn status(&self) -> u16 {
         self.status
     }
 
     /// Whether the connection may be used again.
-    #[must_use]
     pub const fn keep(&self) -> bool {
         self.keep
     }
 
-    #[must_use]
     pub const fn done(&self) -> bool {
         matches!(self.body, Some(Body::Done))
     }

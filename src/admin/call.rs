@@ -67,9 +67,6 @@ impl Call {
     }
 
     /// Writes the audit record of a change into the same transaction.
-    ///
-    /// # Errors
-    /// The store failed.
     pub async fn audit(&self, tx: &mut Tx, change: AuditChange) -> Result<(), ApiError> {
         let entry = AuditEntry {
             at: self.now,

@@ -32,9 +32,6 @@ pub(super) struct LastUses {
 
 impl LastUses {
     /// Of all users, or of one.
-    ///
-    /// # Errors
-    /// The store failed.
     pub(super) async fn read(ctx: &Context, user: Option<UserId>) -> Result<Self, ApiError> {
         let (mut keys, mut users) = (HashMap::new(), HashMap::new());
         for used in ctx.node.store.last_uses(user).await? {

@@ -42,7 +42,6 @@ impl Parts {
     }
 
     /// The sender of notifications.
-    #[must_use]
     pub(super) fn notifier(&self) -> crate::notify::Notifier {
         crate::notify::Notifier {
             node: Arc::clone(&self.node),
@@ -83,7 +82,6 @@ impl Parts {
     }
 
     /// The administration's context, until `stop` is set.
-    #[must_use]
     pub(super) fn admin_context(&self, stop: watch::Receiver<bool>) -> Arc<crate::admin::Context> {
         let ledger = Arc::clone(&self.ledger);
         Arc::new(crate::admin::Context {

@@ -114,7 +114,6 @@ struct MockArgs {
 const WRONG_INPUT: u8 = 2;
 
 /// Runs the program.
-#[must_use]
 pub fn run() -> ExitCode {
     let Cli { config: file, command } = Cli::parse();
     files::keep_private();

@@ -59,7 +59,6 @@ pub struct KeyRing(Vec<SealKey>);
 
 impl KeyRing {
     /// The keys of the settings, `current` first. Equal secrets are one key.
-    #[must_use]
     pub fn from_secrets(current: &Secret, previous: Option<&Secret>) -> Self {
         Self::of(
             [Some(current), previous]
@@ -80,32 +79,27 @@ impl KeyRing {
     }
 
     /// All keys, newest first. Never empty.
-    #[must_use]
     pub fn keys(&self) -> &[SealKey] {
         &self.0
     }
 
     /// The key with this id ([`SealKey::id`]); `None` if the ring does not have it.
-    #[must_use]
     pub fn key(&self, id: &str) -> Option<&SealKey> {
         self.0.iter().find(|key| key.id == id)
     }
 
     /// The key that a rotation seals everything with.
-    #[must_use]
     pub fn newest(&self) -> Option<&SealKey> {
         self.0.first()
     }
 
     /// The key that seals before the database names one: during a rotation the older one, which
     /// every node has.
-    #[must_use]
     pub fn oldest(&self) -> Option<&SealKey> {
         self.0.last()
     }
 
     /// The ids of all keys, newest first, separated by `, `; for messages.
-    #[must_use]
     pub fn ids(&self) -> String {
         self.0.iter().map(|key| key.id.as_str()).collect::<Vec<_>>().join(", ")
     }
@@ -147,13 +141,11 @@ impl KeyFile {
     }
 
     /// The path of the file in its data directory, for messages.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The file's keys as they are in memory, newest first. The file is not read again.
-    #[must_use]
     pub fn ring(&self) -> KeyRing {
         KeyRing::of(self.secrets.iter().map(Vec::as_slice))
     }

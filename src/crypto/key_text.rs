@@ -45,7 +45,6 @@ pub fn generate() -> Result<NewKey, NoRandomness> {
 }
 
 /// Whether a text has the shape of a key: 128 random bits, which cannot be guessed.
-#[must_use]
 pub fn is_like_a_key(text: &str) -> bool {
     let digits = text.strip_prefix("sk-").filter(|digits| digits.len() == 2 * RANDOM_BYTES);
     digits.is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))
@@ -54,13 +53,11 @@ pub fn is_like_a_key(text: &str) -> bool {
 /// Whether a text has the shape of a web session's token: 256 random bits in base64. It is looked
 /// up only as a session: a stale cookie that a browser still sends is not an attempt at the admin
 /// token.
-#[must_use]
 pub fn is_like_a_session(text: &str) -> bool {
     text.len() == 43 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
 /// SHA-256 of a key's text, by which a key is looked up.
-#[must_use]
 pub fn hash(text: &str) -> KeyHash {
     KeyHash(Sha256::digest(text.as_bytes()).into())
 }

@@ -35,7 +35,6 @@ pub enum SealedFor {
 
 impl SealedFor {
     /// The place of an exported text. `purpose` says what it is, and where it may be sent.
-    #[must_use]
     pub fn exported(purpose: &str) -> Self {
         Self::Exported(key_text::hash(purpose).0)
     }
@@ -93,7 +92,6 @@ pub enum VaultError {
 
 impl VaultError {
     /// The text may be intact: the key is missing.
-    #[must_use]
     pub const fn lacks_key(&self) -> bool {
         matches!(self, Self::UnknownKey { .. })
     }
@@ -108,13 +106,11 @@ pub struct Vault {
 
 impl Vault {
     /// A vault with the keys of the settings.
-    #[must_use]
     pub fn new(ring: KeyRing) -> Self {
         Self { ring: ArcSwap::from_pointee(ring), dir: None }
     }
 
     /// A vault with one key.
-    #[must_use]
     pub fn from_secret(secret: &Secret) -> Self {
         Self::new(KeyRing::from_secrets(secret, None))
     }
@@ -129,19 +125,16 @@ impl Vault {
     }
 
     /// Whether the keys are those of the data directory.
-    #[must_use]
     pub const fn has_file(&self) -> bool {
         self.dir.is_some()
     }
 
     /// The keys in effect. A later rotation does not change the returned ring.
-    #[must_use]
     pub fn ring(&self) -> Arc<KeyRing> {
         self.ring.load_full()
     }
 
     /// The keys in effect, read again if this one is not among them.
-    #[must_use]
     pub fn ring_with(&self, id: &str) -> Arc<KeyRing> {
         if self.ring.load().key(id).is_none() {
             self.read_again();
@@ -251,7 +244,6 @@ fn decrypt_bytes(key: &LessSafeKey, data: String, sealed: &[u8]) -> Result<Vec<u
 }
 
 /// The id of the key that sealed the text, if the text contains it.
-#[must_use]
 pub fn key_id(sealed: &str) -> Option<&str> {
     sealed.strip_prefix(FORM)?.split_once(':').map(|(id, _)| id)
 }

@@ -50,7 +50,6 @@ pub fn make_dir(dir: &Path) -> io::Result<()> {
 }
 
 /// The options of a file that only the owner can read, if it is created.
-#[must_use]
 pub fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(FILE_MODE);
@@ -58,9 +57,6 @@ pub fn private() -> OpenOptions {
 }
 
 /// Creates or overwrites a private file and syncs its content, but not its name.
-///
-/// # Errors
-/// Those of the file system.
 pub fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = private().write(true).create(true).truncate(true).open(path)?;
     file.write_all(bytes)?;
@@ -81,9 +77,6 @@ pub fn replace_synced(path: &Path, beside: &Path, bytes: &[u8]) -> io::Result<()
 }
 
 /// Removes a directory with its content, if there is one.
-///
-/// # Errors
-/// Those of the file system.
 pub fn remove_dir(dir: &Path) -> io::Result<()> {
     match fs::remove_dir_all(dir) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
@@ -92,9 +85,6 @@ pub fn remove_dir(dir: &Path) -> io::Result<()> {
 }
 
 /// Renames a file within its directory, and syncs the directory.
-///
-/// # Errors
-/// Those of the file system.
 pub fn rename_synced(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)?;
     sync_dir(&parent(to))
@@ -104,9 +94,6 @@ pub fn rename_synced(from: &Path, to: &Path) -> io::Result<()> {
 ///
 /// The name appears only when the content is on the disk. On a file system without hard links, a
 /// crash can leave a partial file under it.
-///
-/// # Errors
-/// Those of the file system.
 pub fn place_new(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     let beside = path.with_extension(format!("{}.new", uuid::Uuid::new_v4().simple()));
     write_synced(&beside, bytes)?;

@@ -18,7 +18,6 @@ pub fn keep_private() {
 
 /// The mode of a file or directory that its group or others can use; `None` if it is private,
 /// missing, or a symbolic link.
-#[must_use]
 pub fn exposed(path: &Path) -> Option<u32> {
     let about = fs::symlink_metadata(path).ok()?;
     let mode = about.mode() & 0o7777;

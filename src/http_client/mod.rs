@@ -29,7 +29,6 @@ fn builder(whole: Duration) -> reqwest::ClientBuilder {
 
 /// The error of an exchange, with its causes from reqwest, and without the address: it may contain
 /// a secret.
-#[must_use]
 pub fn describe(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();

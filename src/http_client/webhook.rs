@@ -60,7 +60,6 @@ pub enum WebhookError {
 
 impl WebhookError {
     /// The address itself is invalid: a retry cannot succeed.
-    #[must_use]
     pub const fn is_final(&self) -> bool {
         matches!(self, Self::NotAnAddress | Self::Credentials | Self::NotPublic { .. })
     }
@@ -87,7 +86,6 @@ pub struct Webhooks {
 
 impl Webhooks {
     /// `allowed`: networks that are allowed although they are not public.
-    #[must_use]
     pub const fn new(allowed: Vec<Network>) -> Self {
         Self { allowed }
     }
@@ -198,7 +196,6 @@ fn literal(url: &Url) -> Option<IpAddr> {
 }
 
 /// The value of [`SIGNATURE`].
-#[must_use]
 pub fn sign(secret: &Secret, at: Timestamp, body: &str) -> String {
     let seconds = at.0.div_euclid(1000);
     let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, secret.expose().as_bytes());

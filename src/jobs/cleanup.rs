@@ -74,9 +74,6 @@ impl Jobs {
     }
 
     /// The present state.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn cleanup(&self) -> Result<Cleanup, StoreError> {
         let parts = &self.0.parts;
         let Some(job) = parts.node.store.job::<Option<CleanupReport>>(JOB).await? else {

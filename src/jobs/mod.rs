@@ -62,7 +62,6 @@ struct JobsShared {
 
 impl Jobs {
     /// Prepares the jobs under a new name; [`Self::run`] starts them.
-    #[must_use]
     pub fn new(parts: JobParts) -> Self {
         let name = uuid::Uuid::new_v4().to_string();
         let (clean, price, counting) = (Notify::new(), Notify::new(), Mutex::new(()));

@@ -64,16 +64,12 @@ impl Days {
     }
 
     /// The days that are over.
-    #[must_use]
     pub const fn complete_until(&self) -> Timestamp {
         Timestamp(self.now.0.saturating_sub(SETTLED_MS))
     }
 }
 
 /// Compares a provider's invoice, read from its report API.
-///
-/// # Errors
-/// [`ReconcileError`]
 pub async fn of_source(
     store: &Store,
     vault: &Vault,
@@ -95,9 +91,6 @@ pub async fn of_source(
 }
 
 /// Compares a provider's billing file.
-///
-/// # Errors
-/// [`ReconcileError`]
 pub async fn of_file(
     store: &Store,
     provider: ProviderId,

@@ -40,7 +40,6 @@ fn text_of(frame: &[u8]) -> String {
 /// The record of a line of the log, in either format of `log.format`; `None` for every other line.
 ///
 /// A line has texts of clients. So the target has to be where only the gateway writes.
-#[must_use]
 pub fn record_of_line(line: &str) -> Option<Record> {
     let text = match first_level(line) {
         Some(at) => return of_text(line.get(at..)?),

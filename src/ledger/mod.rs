@@ -177,20 +177,17 @@ impl Ledger {
 
     /// Whether new requests may be accepted: the disk has space for their records and a reserve for
     /// those in flight, and it syncs.
-    #[must_use]
     pub fn has_room(&self) -> bool {
         self.journal.has_room()
     }
 
     /// Whether at least half of that reserve is left, so that a request that no provider is asked
     /// for may be recorded.
-    #[must_use]
     pub fn has_reserve(&self) -> bool {
         self.journal.has_reserve()
     }
 
     /// Why new requests are refused, if they are.
-    #[must_use]
     pub fn trouble(&self) -> Option<&'static str> {
         match (self.has_room(), self.tally.sync_failing.load(Ordering::Relaxed)) {
             (true, _) => None,
@@ -200,7 +197,6 @@ impl Ledger {
     }
 
     /// All figures for metrics, as of now.
-    #[must_use]
     pub fn stats(&self) -> JournalStats {
         JournalStats {
             full: !self.has_room(),

@@ -53,7 +53,6 @@ pub enum Amount {
 
 impl Amount {
     /// The amount in USD, or the number.
-    #[must_use]
     pub fn to_decimal(self) -> Decimal {
         match self {
             Self::Money(amount) => amount.to_decimal(),
@@ -118,7 +117,6 @@ impl Exceeds {
 
 impl Denied {
     /// The message for the client: the limit's name and the figures, USD or numbers.
-    #[must_use]
     pub fn message(&self) -> String {
         let Self { limit_type, current, limit, .. } = self;
         let name = limit_type.as_str();

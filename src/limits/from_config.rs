@@ -26,9 +26,6 @@ pub enum CountersError {
 impl Counters {
     /// The counters that the configuration selects, empty. Shared ones leave a file in the data
     /// directory until [`Self::end`].
-    ///
-    /// # Errors
-    /// [`CountersError`]
     pub fn from_config(config: &Config) -> Result<Self, CountersError> {
         let settings = CounterSettings {
             time_zone: config.time_zone,

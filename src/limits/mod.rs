@@ -96,7 +96,6 @@ pub struct Counters {
 
 impl Counters {
     /// A node's own counters, empty. Spending is loaded with [`Self::rebuild`].
-    #[must_use]
     pub fn new(settings: CounterSettings) -> Self {
         Self { backend: CounterBackend::Own(Arc::new(Memory::new(settings))), marker: None }
     }
@@ -112,7 +111,6 @@ impl Counters {
     }
 
     /// The task that maintains shared counters; `None` for a node's own.
-    #[must_use]
     pub fn connection_task(
         &self,
         ledger: Arc<dyn CounterSource>,
@@ -127,7 +125,6 @@ impl Counters {
     }
 
     /// The state of shared counters; `None` for a node's own.
-    #[must_use]
     pub fn shared_state(&self) -> Option<SharedState> {
         match &self.backend {
             CounterBackend::Own(_) => None,
@@ -136,7 +133,6 @@ impl Counters {
     }
 
     /// What is wrong while requests are not counted in Redis, for operators.
-    #[must_use]
     pub fn shared_fault(&self) -> Option<String> {
         self.shared_state()?.fault()
     }
@@ -184,7 +180,6 @@ impl Counters {
 
     /// Whether [`Self::admit_to`] makes use of a provider: counters are shared. Without limits, its
     /// place is taken too: an operation for each request that enters it would cost Redis more.
-    #[must_use]
     pub const fn takes_places(&self) -> bool {
         !matches!(self.backend, CounterBackend::Own(_))
     }
@@ -219,7 +214,6 @@ impl Counters {
     }
 
     /// As [`Self::blocked`], by what this node knows alone: nothing is asked.
-    #[must_use]
     pub fn blocked_here(
         &self,
         providers: &[Arc<Provider>],
@@ -233,7 +227,6 @@ impl Counters {
 
     /// The provider that last served a live session, as far as this node knows (see
     /// [`Permit::session_provider`]).
-    #[must_use]
     pub fn session_provider(
         &self,
         user: UserId,
@@ -261,7 +254,6 @@ impl Counters {
 
     /// The usual number of output tokens in a key's replies from a model: the 90th percentile of
     /// the recent ones; `None` until twenty are known.
-    #[must_use]
     pub fn expected_output(&self, key: KeyId, model: &str) -> Option<u64> {
         self.memory().expectations.get(key, model)
     }
@@ -277,7 +269,6 @@ impl Counters {
     }
 
     /// How many live sessions this node has.
-    #[must_use]
     pub fn sessions_here(&self, now: Timestamp) -> usize {
         self.memory().sessions_here(self.backend.time(now))
     }
@@ -301,13 +292,11 @@ impl Counters {
     }
 
     /// The time from which [`Self::replay`] needs the requests that ended.
-    #[must_use]
     pub fn replay_from(&self, now: Timestamp) -> Timestamp {
         now.plus_ms(-self.memory().settings.session_ttl_ms.max(rpm::WINDOW_MS))
     }
 
     /// The time from which [`Self::rebuild`] needs rows.
-    #[must_use]
     pub fn rebuild_from(&self, now: Timestamp) -> Timestamp {
         Memory::rebuild_from(now, self.zone())
     }
@@ -319,7 +308,6 @@ impl Counters {
     }
 
     /// The time zone of calendar windows: this node's, or the nodes' shared one if it differs.
-    #[must_use]
     pub fn zone(&self) -> Tz {
         self.backend.zone()
     }

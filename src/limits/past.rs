@@ -32,9 +32,6 @@ impl Counters {
     }
 
     /// What the ledger has of the windows that `now` is in, and of all time.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn past(&self, store: &Store, now: Timestamp) -> Result<SpendSeen, StoreError> {
         store.spend_seen(&look(self.zone(), now, None)).await
     }

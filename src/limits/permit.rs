@@ -27,13 +27,11 @@ impl Permit {
     }
 
     /// The remaining amounts of the caller's limits when the request was admitted.
-    #[must_use]
     pub const fn standing(&self) -> &Standing {
         &self.standing
     }
 
     /// A time of this node by the clock of the caller's limits, and so of [`Self::standing`].
-    #[must_use]
     pub fn time(&self, own: Timestamp) -> Timestamp {
         let time = self.backend.time(own);
         // What this node knows of Redis' clock may be some milliseconds behind.
@@ -42,19 +40,16 @@ impl Permit {
 
     /// When the request was admitted, by the clock of the caller's limits. It counts in the windows
     /// that contain this time. `None` once settled.
-    #[must_use]
     pub fn admitted(&self) -> Option<Timestamp> {
         self.charge.as_ref().map(|charge| charge.admitted)
     }
 
     /// The provider that last served this session, if it was live when the request was admitted.
-    #[must_use]
     pub const fn session_provider(&self) -> Option<ProviderId> {
         self.served_before
     }
 
     /// The provider where the request has its place now, if any.
-    #[must_use]
     pub const fn provider(&self) -> Option<ProviderId> {
         self.at
     }

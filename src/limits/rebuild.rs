@@ -135,7 +135,6 @@ impl Memory {
 
 impl Memory {
     /// The state that this node's own counters would have after a start.
-    #[must_use]
     pub(super) fn of_ledger(settings: CounterSettings, past: &SpendSeen, now: Timestamp) -> Self {
         let made = Self::new(settings);
         made.rebuild(past, now);

@@ -6,7 +6,6 @@ use crate::telemetry::{IntCounter, Metrics, PartState, Readiness};
 
 impl Counters {
     /// Adds shared counters to `/readyz`: optional if the node can continue without them.
-    #[must_use]
     pub fn readiness(&self, readiness: Readiness) -> Readiness {
         let Some(shared) = self.shared_state() else { return readiness };
         let SharedState { on_loss, clock_off_ms, other_zone, .. } = shared;

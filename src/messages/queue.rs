@@ -44,7 +44,6 @@ fn bytes(message: &StoredMessage) -> usize {
 impl Messages {
     /// A queue of messages with at most `most` bytes of each body; dropped ones are counted in
     /// `lost`.
-    #[must_use]
     pub fn new(most: usize, lost: IntCounter) -> (Self, MessageQueue) {
         let (sender, receiver) = mpsc::channel(WAITING);
         let waiting = Arc::<AtomicUsize>::default();

@@ -50,7 +50,6 @@ pub struct Notifier {
 }
 
 /// Waits between attempts: a receiver may be unreachable for half an hour.
-#[must_use]
 pub fn usual_backoff() -> Vec<Duration> {
     [1, 5, 30, 120, 600, 1200].map(Duration::from_secs).to_vec()
 }

@@ -38,7 +38,6 @@ pub enum Signal {
 
 impl Signal {
     /// The signal of a path; `None` for any other path.
-    #[must_use]
     pub fn of_path(path: &str) -> Option<Self> {
         match path.strip_suffix('/').unwrap_or(path) {
             "/v1/metrics" => Some(Self::Metrics),
@@ -49,7 +48,6 @@ impl Signal {
     }
 
     /// Its name, as in the path.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }

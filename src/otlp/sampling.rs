@@ -16,14 +16,12 @@ pub(super) struct Sampling {
 
 impl Sampling {
     /// `ratio`: from 0 to 1.
-    #[must_use]
     pub(super) fn new(sampler: Sampler, ratio: Decimal) -> Self {
         let share = ratio * Decimal::from(1_u64 << 63);
         Self { sampler, share: share.to_u64().unwrap_or(u64::MAX) }
     }
 
     /// Whether a request has spans. `parent`: the client's span, from its `traceparent`.
-    #[must_use]
     pub(super) fn admits(&self, trace_id: TraceId, parent: Option<SpanContext>) -> bool {
         let by_parent = matches!(
             self.sampler,
@@ -36,7 +34,6 @@ impl Sampling {
     }
 
     /// The same for a request without a parent, or with one that must not decide.
-    #[must_use]
     pub(super) fn admits_root(&self, trace_id: TraceId) -> bool {
         match self.sampler {
             Sampler::AlwaysOn | Sampler::ParentAlwaysOn => true,

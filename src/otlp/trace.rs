@@ -126,7 +126,6 @@ impl RequestTrace {
 
     /// The headers of the trace context for a provider, in place of the client's: those of the
     /// attempt, or none if providers get none.
-    #[must_use]
     pub fn provider_headers(&self) -> [(&'static str, Option<HeaderValue>); 2] {
         let names = [TRACEPARENT, TRACESTATE];
         if !self.to_providers {

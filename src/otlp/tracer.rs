@@ -83,7 +83,6 @@ impl Tracer {
     }
 
     /// The trace of a request. `head` is called only if the request is sampled.
-    #[must_use]
     pub fn begin(
         &self,
         headers: &HeaderMap,

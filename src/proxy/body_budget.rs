@@ -34,7 +34,6 @@ impl Default for BodyBudget {
 
 impl BodyBudget {
     /// Bytes held now.
-    #[must_use]
     pub fn held(&self) -> usize {
         self.all.load(Ordering::Relaxed)
     }
@@ -57,7 +56,6 @@ pub struct BodyReservation {
 
 impl BodyReservation {
     /// An empty reservation. Requests without a user share one budget.
-    #[must_use]
     pub fn new(budget: &Arc<BodyBudget>, user: Option<UserId>) -> Self {
         let id = user.map_or(0, |user| user.0);
         let share = usize::try_from(id.unsigned_abs()).unwrap_or(0) % SHARES;
@@ -65,7 +63,6 @@ impl BodyReservation {
     }
 
     /// Bytes held.
-    #[must_use]
     pub const fn bytes(&self) -> usize {
         self.bytes
     }

@@ -19,7 +19,6 @@ pub enum Principal {
 
 impl Principal {
     /// The id of the key; `None` for the admin token.
-    #[must_use]
     pub fn key_id(&self) -> Option<KeyId> {
         match self {
             Self::Key { key, .. } => Some(key.id),
@@ -28,13 +27,11 @@ impl Principal {
     }
 
     /// Whether the key or its owner has a limit of money.
-    #[must_use]
     pub fn has_money_limit(&self) -> bool {
         matches!(self, Self::Key { key, user } if key.limits.of_money() || user.limits.of_money())
     }
 
     /// The id of the key's owner; `None` for the admin token.
-    #[must_use]
     pub fn user_id(&self) -> Option<UserId> {
         match self {
             Self::Key { user, .. } => Some(user.id),

@@ -26,7 +26,6 @@ pub struct InFlight(IntGauge);
 
 impl InFlight {
     /// Adds 1 to `gauge` until the value is dropped.
-    #[must_use]
     pub fn enter(gauge: &IntGauge) -> Self {
         gauge.inc();
         Self(gauge.clone())
@@ -76,7 +75,6 @@ pub struct RequestContext {
 
 impl RequestContext {
     /// The context of a request that begins now, with a new id and the settings in effect.
-    #[must_use]
     pub fn new(gateway: Arc<Gateway>) -> Self {
         let started_at = gateway.node.clock.now();
         let in_flight = Some(InFlight::enter(&gateway.node.metrics.requests_live));
@@ -99,37 +97,31 @@ impl RequestContext {
     }
 
     /// The wall-clock time now, by the gateway's clock.
-    #[must_use]
     pub fn now(&self) -> Timestamp {
         self.gateway.node.clock.now()
     }
 
     /// The time zone of calendar windows, and of times in messages.
-    #[must_use]
     pub fn zone(&self) -> Tz {
         self.gateway.node.counters.zone()
     }
 
     /// Milliseconds since the request began, by the monotonic clock.
-    #[must_use]
     pub fn elapsed_ms(&self) -> u64 {
         millis(self.started.elapsed())
     }
 
     /// Time that the gateway itself has spent on the request.
-    #[must_use]
     pub fn overhead(&self) -> Duration {
         self.started.elapsed().saturating_sub(self.waited)
     }
 
     /// alt-cli: a stream is server-sent events if the query asks for them, else one JSON array.
-    #[must_use]
     pub fn asked_for_events(&self) -> bool {
         self.head.query.as_deref().is_some_and(|q| q.split('&').any(|pair| pair == "alt=sse"))
     }
 
     /// Whether a stream for this client is one JSON array.
-    #[must_use]
     pub fn reads_array(&self) -> bool {
         self.format == WireFormat::AltCli && !self.asked_for_events()
     }
@@ -187,14 +179,12 @@ impl RequestContext {
     }
 
     /// Whether the caller is known and the record is not closed yet.
-    #[must_use]
     pub const fn is_open(&self) -> bool {
         self.record.is_some()
     }
 }
 
 /// Milliseconds of a duration, for texts and decisions.
-#[must_use]
 pub(super) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -34,7 +34,6 @@ pub struct Exchange {
 
 impl Exchange {
     /// A request that begins now, with a new id and the settings in effect.
-    #[must_use]
     pub fn new(gateway: Arc<Gateway>) -> Self {
         Self { request: RequestContext::new(gateway), forwarding: None, attempt: None }
     }
@@ -45,7 +44,6 @@ impl Exchange {
     }
 
     /// What `request_filter` planned; `None` if it refused or answered the request.
-    #[must_use]
     pub fn forwarding(&self) -> Option<&Forwarding> {
         self.forwarding.as_deref()
     }
@@ -88,13 +86,11 @@ impl Exchange {
     }
 
     /// The forwarded reply, once its head is about to be written.
-    #[must_use]
     pub fn released_reply(&self) -> Option<&ForwardedReply> {
         self.attempt.as_ref()?.incoming.released()
     }
 
     /// Whether the client's reply is complete, given whether the provider's body has ended.
-    #[must_use]
     pub fn is_complete(&self, end: bool) -> bool {
         self.attempt.as_ref().map_or(end, |attempt| attempt.incoming.is_complete(end))
     }

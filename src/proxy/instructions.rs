@@ -14,7 +14,6 @@ pub struct Instructions {
 impl Instructions {
     /// Both texts in the form that the conversion of requests takes. If one is missing, the other
     /// is used in its place.
-    #[must_use]
     pub fn official(&self) -> Official<'_> {
         Official { short: self.short.as_deref(), long: self.long.as_deref() }
     }

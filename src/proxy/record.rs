@@ -25,13 +25,11 @@ pub struct Ending {
 
 impl Ending {
     /// The gateway itself failed.
-    #[must_use]
     pub fn internal(why: &str) -> Self {
         Self { outcome: RequestOutcome::Internal, status: 500, error: Some(why.to_owned()) }
     }
 
     /// The client left before its reply was complete.
-    #[must_use]
     pub fn client_aborted() -> Self {
         Self {
             outcome: RequestOutcome::ClientAborted,
@@ -77,7 +75,6 @@ pub struct OpenRecord {
 
 impl OpenRecord {
     /// The record of a request whose caller is known, and nothing else yet.
-    #[must_use]
     pub fn new(caller: Principal, snapshot: Arc<Snapshot>, operation: Operation) -> Self {
         Self {
             caller,
@@ -99,7 +96,6 @@ impl OpenRecord {
     }
 
     /// Whether a reply to the request has usage that is billed.
-    #[must_use]
     pub fn is_metered(&self) -> bool {
         self.operation == Operation::Generate
     }
@@ -117,7 +113,6 @@ impl OpenRecord {
     }
 
     /// Input tokens, estimated from the request's size; used if no provider reported them.
-    #[must_use]
     pub fn estimated_input(&self) -> u64 {
         self.body.as_ref().map_or(0, |body| body.estimated_input)
     }

@@ -21,7 +21,6 @@ impl RequestContext {
     }
 
     /// The request's span, if requests have traces.
-    #[must_use]
     pub fn span(&self) -> Option<SpanContext> {
         self.trace.as_ref().map(|trace| trace.own)
     }

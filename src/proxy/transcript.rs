@@ -16,7 +16,6 @@ pub struct Transcript {
 
 impl Transcript {
     /// Begins with the pieces of the request's body. `message` has its facts, and no text yet.
-    #[must_use]
     pub fn begin(messages: Messages, mut message: StoredMessage, body: &[Bytes]) -> Self {
         for piece in body {
             message.request.add(piece, messages.most);

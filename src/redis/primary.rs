@@ -158,7 +158,6 @@ fn invalid(why: String) -> RedisError {
 
 /// Whether the error says that another server has the names now, or is about to have them. The last
 /// text is that of a script that met a name which had already moved: it can break off half-way.
-#[must_use]
 pub fn names_moved(error: &RedisError) -> bool {
     let moved = [ServerErrorKind::Moved, ServerErrorKind::Ask, ServerErrorKind::TryAgain];
     moved.into_iter().any(|kind| error.kind() == kind.into())

@@ -23,13 +23,11 @@ pub struct Server {
 
 impl Server {
     /// A server with public certificates, or without TLS; no client certificate.
-    #[must_use]
     pub fn new(url: Secret) -> Self {
         Self { url, ..Self::default() }
     }
 
     /// Whether it is a cluster.
-    #[must_use]
     pub fn is_cluster(&self) -> bool {
         matches!(self.address(), Ok(Address::Cluster(_)))
     }

@@ -39,7 +39,6 @@ pub(crate) fn admin_token(config: &Config) -> anyhow::Result<AdminToken> {
 }
 
 /// The path of a generated token.
-#[must_use]
 pub(crate) fn generated_token(config: &Config) -> PathBuf {
     config.data_dir.join("admin.token")
 }
@@ -127,7 +126,6 @@ pub(crate) fn not_lost(config: &Config, stored: &[SealedText]) -> anyhow::Result
 }
 
 /// The configured secret keys, newest first.
-#[must_use]
 pub(crate) fn key_ring(config: &Config) -> Option<KeyRing> {
     let current = config.auth.secret_key.as_ref()?;
     Some(KeyRing::from_secrets(current, config.auth.secret_key_previous.as_ref()))

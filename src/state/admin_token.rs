@@ -53,7 +53,6 @@ pub enum TokenCheck {
 
 impl AdminToken {
     /// Puts `token` into effect, without any failed attempts.
-    #[must_use]
     pub fn new(token: Secret) -> Self {
         Self {
             token: ArcSwap::from_pointee(Token::new(token)),
@@ -75,21 +74,18 @@ impl AdminToken {
 
     /// Whether this is the token in effect. Use [`Self::check`] or [`Self::is_at_proxy`] for
     /// anything that clients send.
-    #[must_use]
     pub fn is(&self, token: &Secret) -> bool {
         self.token.load().hash.matches(&key_text::hash(token.expose()))
     }
 
     /// Whether `text`, which was sent to the administration, is the token. Without an address,
     /// failures are not counted.
-    #[must_use]
     pub fn check(&self, text: &str, client: Option<IpAddr>, now: Timestamp) -> TokenCheck {
         self.compare(&self.failures, text, client, now)
     }
 
     /// Whether `text`, which was sent to the proxy, is the token. From a blocked address no text
     /// is.
-    #[must_use]
     pub fn is_at_proxy(&self, text: &str, client: Option<IpAddr>, now: Timestamp) -> bool {
         self.compare(&self.failures_at_proxy, text, client, now) == TokenCheck::Right
     }
@@ -123,7 +119,6 @@ impl AdminToken {
     /// Whether `text`, which has the shape of a web session's secret, is the token. Another text is
     /// not counted as a failed attempt: it is a stale cookie that a browser still sends. From a
     /// blocked address nothing is compared, as in [`Self::check`].
-    #[must_use]
     pub fn is_in_cookie(&self, text: &str, client: Option<IpAddr>, now: Timestamp) -> bool {
         let token = self.token.load();
         token.is_like_a_session
@@ -134,7 +129,6 @@ impl AdminToken {
     /// Binds a web session to the token: a MAC of the token under the session's own secret, which
     /// only the browser has. Read access to the database does not allow guesses at the token to be
     /// tested.
-    #[must_use]
     pub fn session_check(&self, session_secret: &str) -> [u8; 32] {
         let key = hmac::Key::new(hmac::HMAC_SHA256, session_secret.as_bytes());
         let tag = hmac::sign(&key, self.token.load().text.expose().as_bytes());

@@ -29,9 +29,6 @@ pub async fn install(
 }
 
 /// The same within a transaction, which the caller commits.
-///
-/// # Errors
-/// The store failed.
 pub async fn install_into(
     tx: &mut Tx,
     rules: &[BuiltinRule],
@@ -63,7 +60,6 @@ pub async fn install_into(
 
 /// The shipped form of a stored built-in rule; `None` for any other rule, and for one that the
 /// program no longer has.
-#[must_use]
 pub fn as_shipped(stored: &ErrorRule, rules: &[BuiltinRule], now: Timestamp) -> Option<ErrorRule> {
     let builtin = rules.iter().find(|rule| stored.builtin_code.as_deref() == Some(rule.code))?;
     Some(ErrorRule { id: stored.id, created_at: stored.created_at, ..made(builtin, now) })

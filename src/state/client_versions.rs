@@ -121,7 +121,6 @@ impl ClientVersions {
     }
 
     /// The version that is required of users of this client.
-    #[must_use]
     pub fn required(&self, client: Client) -> Option<Version> {
         self.0.lock().required.get(&client).copied()
     }

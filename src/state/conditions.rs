@@ -43,7 +43,6 @@ impl Conditions {
     }
 
     /// Since when the database is unreachable, if it is.
-    #[must_use]
     pub fn database(&self) -> Option<Arc<Fault>> {
         self.database.load_full()
     }
@@ -61,7 +60,6 @@ impl Conditions {
     }
 
     /// The fault of [`Conditions::on_snapshot`], while it lasts.
-    #[must_use]
     pub fn snapshot(&self) -> Option<Arc<Fault>> {
         self.snapshot.load_full()
     }
@@ -78,7 +76,6 @@ impl Conditions {
     }
 
     /// Why the last reload was refused, if it was.
-    #[must_use]
     pub fn reload(&self) -> Option<Arc<Fault>> {
         self.reload.load_full()
     }

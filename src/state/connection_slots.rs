@@ -79,7 +79,6 @@ pub struct ConnectionSlot {
 
 impl ConnectionSlots {
     /// Starts without a connection. [`Self::enter`] receives the bounds.
-    #[must_use]
     pub fn new(listener: Listener) -> Arc<Self> {
         Arc::new(Self { listener, held: Mutex::default() })
     }

@@ -122,19 +122,16 @@ impl Events {
     }
 
     /// All events from now on.
-    #[must_use]
     pub fn watch(&self) -> broadcast::Receiver<NodeEvent> {
         self.all.subscribe()
     }
 
     /// The changes of circuits from now on.
-    #[must_use]
     pub fn watch_circuits(&self) -> broadcast::Receiver<CircuitChange> {
         self.circuits.subscribe()
     }
 
     /// Providers that fail or recover, from now on.
-    #[must_use]
     pub fn watch_providers(&self) -> broadcast::Receiver<ProviderChange> {
         self.providers.subscribe()
     }

@@ -66,7 +66,6 @@ impl FailedSessions {
     }
 
     /// The provider that failed the session's last request; `None` if it did not fail, or long ago.
-    #[must_use]
     pub fn provider(&self, key: KeyId, session: &SessionId, now: Timestamp) -> Option<ProviderId> {
         if self.count.load(Ordering::Relaxed) == 0 {
             return None;

@@ -54,7 +54,6 @@ impl Default for FrameWatch {
 
 impl FrameWatch {
     /// For a connection whose preface comes first.
-    #[must_use]
     pub fn new() -> Self {
         Self {
             payload_left: PREFACE,
@@ -117,7 +116,6 @@ impl FrameWatch {
     }
 
     /// Whether the rest of a request's head, or of the preface with its SETTINGS, is still to come.
-    #[must_use]
     pub const fn is_in_head(&self) -> bool {
         self.awaits_settings
             || self.is_block_open

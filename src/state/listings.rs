@@ -31,7 +31,6 @@ struct KeptListing {
 impl Listings {
     /// The provider's recent listing; `None` if it must be fetched, `Some(None)` if the provider
     /// has none.
-    #[must_use]
     pub fn fresh(&self, provider: &Provider) -> Option<Option<Arc<[String]>>> {
         let kept = self.kept.lock();
         let entry = kept.get(&provider.id).filter(|k| k.version == provider.updated_at)?;
@@ -40,7 +39,6 @@ impl Listings {
     }
 
     /// The provider's last listing, however old.
-    #[must_use]
     pub fn last(&self, provider: &Provider) -> Option<Arc<[String]>> {
         let kept = self.kept.lock();
         kept.get(&provider.id).filter(|k| k.version == provider.updated_at)?.models.clone()

@@ -26,7 +26,6 @@ pub struct ProviderSummary {
 
 impl ProviderSummary {
     /// Looks at each provider of the snapshot, as of `now`. Changes nothing.
-    #[must_use]
     pub fn of(snapshot: &Snapshot, health: &Health, now: Timestamp) -> Self {
         let enabled = || snapshot.providers.iter().filter(|provider| provider.is_enabled);
         let seen = enabled().map(|provider| (Arc::clone(provider), health.seen(provider, now)));
@@ -39,13 +38,11 @@ impl ProviderSummary {
     }
 
     /// Providers exist, and none of them is expected to answer.
-    #[must_use]
     pub fn none_works(&self) -> bool {
         self.any && self.not_working.len() == self.enabled
     }
 
     /// The text of `/readyz` and the overview if none works.
-    #[must_use]
     pub fn none_works_text(&self) -> String {
         match self.enabled {
             0 if self.left_out.is_empty() => "none is enabled: no request can be served".to_owned(),
@@ -60,7 +57,6 @@ impl ProviderSummary {
 
     /// For `/readyz`: `None` when all is well. Cooldowns alone are not a fault while another
     /// provider works.
-    #[must_use]
     pub fn fault(&self) -> Option<String> {
         let fails = self.not_working.iter().any(|(_, seen)| seen.state != ProviderState::Cooldown);
         if self.none_works() {
@@ -102,7 +98,6 @@ const fn rank(state: ProviderState) -> u8 {
 
 /// A provider's state with the kind and status of its last error, but not its text: `/readyz`
 /// requires no credential.
-#[must_use]
 pub fn words(seen: &Seen) -> String {
     let state = match seen.state {
         ProviderState::CircuitOpen => "has an open circuit",

@@ -84,19 +84,16 @@ impl State {
     }
 
     /// The snapshot in effect, to keep for a whole request.
-    #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.current.load_full()
     }
 
     /// Opens and seals credentials with the secret keys in effect.
-    #[must_use]
     pub const fn vault(&self) -> &Vault {
         &self.vault
     }
 
     /// The database that snapshots are read from.
-    #[must_use]
     pub const fn store(&self) -> &Store {
         &self.store
     }

@@ -31,7 +31,6 @@ impl Reach<'_> {
 
     /// Every reachable model, sorted. `listing` returns a provider's own listing, if it is needed
     /// ([`is_listing_needed`]) and known.
-    #[must_use]
     pub fn models(
         &self,
         snapshot: &Snapshot,
@@ -58,7 +57,6 @@ impl Reach<'_> {
 }
 
 /// Whether a provider's configured list does not contain all its models.
-#[must_use]
 pub fn is_listing_needed(provider: &Provider) -> bool {
     provider.allowed_models.is_empty() || provider.allowed_models.iter().any(|m| m.ends_with('*'))
 }

@@ -90,7 +90,6 @@ struct RejectedInner {
 
 impl RejectedRequests {
     /// Starts without entries; `now` is the time from which rejected requests are counted.
-    #[must_use]
     pub fn new(now: Timestamp) -> Self {
         let mut secret = [0; 32];
         // Without random bytes fingerprints could be computed elsewhere, but no key is in them
@@ -128,7 +127,6 @@ impl RejectedRequests {
     }
 
     /// All entries, latest first; the total number, and since when.
-    #[must_use]
     pub fn all(&self) -> (Vec<Rejected>, u64, Timestamp) {
         let inner = self.inner.lock();
         (inner.entries.iter().rev().cloned().collect(), inner.total, self.since)

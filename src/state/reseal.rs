@@ -74,7 +74,6 @@ pub struct Examined {
 }
 
 /// Tries to open every text.
-#[must_use]
 pub fn examine(ring: &KeyRing, texts: &[SealedText]) -> Vec<Examined> {
     let examine = |text: &SealedText| Examined {
         name: name(&text.owner),

@@ -17,7 +17,6 @@ impl Snapshot {
     /// limit excludes no provider: both may change before the request is sent.
     ///
     /// Each provider's price is the one that its reply would be billed by. No allocation.
-    #[must_use]
     pub fn reservation(
         &self,
         mode: Reservation,
@@ -50,7 +49,6 @@ impl Snapshot {
 
     /// What a request reserves beside `own`, the amount for its own model: for the models that it
     /// names elsewhere, and for searches that it bounds. `uses`: the bound on the uses of a tool.
-    #[must_use]
     pub fn reservation_beside(
         &self,
         mode: Reservation,
@@ -89,7 +87,6 @@ impl Snapshot {
     /// The model that a provider may choose itself (`fallbacks: "default"`), as `strict` assumes:
     /// the dearest one whose name begins as that of the requested one, such as `claude-`. The other
     /// modes assume none: it is hardly ever chosen.
-    #[must_use]
     pub fn dearest_relative(&self, mode: Reservation, model: &str) -> Option<&Price> {
         let (family, _) = model.split_once('-').filter(|_| mode == Reservation::Strict)?;
         let is_relative = |price: &&Arc<Price>| {

@@ -45,7 +45,6 @@ impl SavedFile {
     pub const ALL: [Self; 2] = [Self::Configuration, Self::Spending];
 
     /// The file's name in the data directory.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Configuration => "snapshot.configuration",
@@ -224,9 +223,6 @@ fn read_head(line: &[u8], part: SavedFile) -> Result<Head, SavedError> {
 }
 
 /// Removes both files, and what a killed write left.
-///
-/// # Errors
-/// Those of the file system.
 pub fn remove(dir: &Path) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
@@ -240,9 +236,6 @@ pub fn remove(dir: &Path) -> io::Result<()> {
 }
 
 /// Removes what killed writes left. Call it when no other process can be writing.
-///
-/// # Errors
-/// Those of the file system.
 pub fn remove_unfinished(dir: &Path) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;

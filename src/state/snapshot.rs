@@ -53,7 +53,6 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// Builds the look-up tables from undeleted records.
-    #[must_use]
     pub fn new(version: i64, users: Vec<User>, keys: Vec<Key>) -> Self {
         let users: FastMap<UserId, Arc<User>> =
             users.into_iter().map(|u| (u.id, Arc::new(u))).collect();
@@ -69,7 +68,6 @@ impl Snapshot {
     }
 
     /// How many users have a key that they can use now; `most` at most.
-    #[must_use]
     pub fn active_users(&self, now: Timestamp, most: usize) -> usize {
         let mut users: Vec<UserId> = Vec::with_capacity(most);
         for Caller { key, user } in self.callers.values() {
@@ -84,26 +82,22 @@ impl Snapshot {
     }
 
     /// The key with this hash, enabled or not, and its owner.
-    #[must_use]
     pub fn caller(&self, hash: &KeyHash) -> Option<&Caller> {
         self.callers.get(hash)
     }
 
     /// The key with this id and its owner; `None` for a deleted key.
-    #[must_use]
     pub fn key(&self, id: KeyId) -> Option<&Caller> {
         self.key_hashes.get(&id).and_then(|hash| self.callers.get(hash))
     }
 
     /// The user with this id; `None` for a deleted one.
-    #[must_use]
     pub fn user(&self, id: UserId) -> Option<&Arc<User>> {
         self.users.get(&id)
     }
 
     /// The provider with this id; `None` for a deleted one, and for one whose credential cannot be
     /// opened.
-    #[must_use]
     pub fn provider(&self, id: ProviderId) -> Option<&Arc<Provider>> {
         let at = self.providers.binary_search_by_key(&id, |p| p.id).ok()?;
         self.providers.get(at)
@@ -116,7 +110,6 @@ impl Snapshot {
 
     /// The price of the requested model, else of the one that the provider was asked for;
     /// `policy::price_name` defines the names to look up.
-    #[must_use]
     pub fn price_for(&self, requested: &str, upstream: &str) -> Option<&Arc<Price>> {
         price_name::find(requested, upstream, |name| self.prices.get(name))
     }

@@ -60,7 +60,6 @@ impl UnpricedModels {
     }
 
     /// Those that still have no price, by name. The others are forgotten.
-    #[must_use]
     pub fn still(&self, snapshot: &Snapshot) -> Vec<UnpricedModel> {
         if !self.has_some.load(Ordering::Relaxed) {
             return Vec::new();

@@ -37,13 +37,11 @@ impl Store {
     }
 
     /// Whether calls are refused.
-    #[must_use]
     pub fn is_held(&self) -> bool {
         self.hold.0.load(Ordering::Acquire)
     }
 
     /// The same database, for the caller that prepares it: not held.
-    #[must_use]
     pub fn beneath_hold(&self) -> Self {
         Self { hold: Hold::default(), ..self.clone() }
     }

@@ -191,7 +191,6 @@ impl Store {
     }
 
     /// Which database the store is connected to.
-    #[must_use]
     pub fn backend(&self) -> Backend {
         self.pools.backend
     }

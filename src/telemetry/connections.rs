@@ -65,7 +65,6 @@ impl ConnectionMetrics {
     }
 
     /// The counters of a listener's refused connections: in total, and by address.
-    #[must_use]
     pub fn refused(&self, listener: &'static str) -> (IntCounter, IntCounter) {
         let [total, address] =
             LIMITS.map(|limit| self.refused.with_label_values(&[listener, limit]));

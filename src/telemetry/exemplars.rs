@@ -68,7 +68,6 @@ impl Exemplars {
     }
 
     /// Those of one series, in the order of its buckets.
-    #[must_use]
     pub fn of(&self, name: &str, labels: &[(&str, &str)]) -> Vec<Exemplar> {
         self.cells(name, labels).into_iter().map(|(_, exemplar)| exemplar).collect()
     }

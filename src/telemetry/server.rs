@@ -30,7 +30,6 @@ pub struct Readiness {
 
 impl Readiness {
     /// Ready when every part is.
-    #[must_use]
     pub fn of(parts: Vec<(&'static str, PartState)>) -> Self {
         Self { ready: parts.iter().all(|(_, state)| state.is_ok()), parts, degraded: Vec::new() }
     }

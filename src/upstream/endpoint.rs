@@ -115,14 +115,12 @@ impl Endpoint {
     }
 
     /// `host:port` as a CONNECT request names it: an IPv6 address in brackets.
-    #[must_use]
     pub fn connect_target(&self) -> String {
         let Self { host, port, .. } = self;
         if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
     }
 
     /// The path (and the query that the call itself needs) of a call in `format`.
-    #[must_use]
     pub fn path(&self, format: WireFormat, call: ProviderCall<'_>) -> String {
         let formats = WireFormat::ALL.iter().zip(&self.before_calls);
         let before = formats.filter(|(its, _)| **its == format).map(|(_, before)| before);

@@ -90,7 +90,6 @@ pub enum LinkError {
 
 impl Upstreams {
     /// A pool that keeps up to `pool_size` idle connections.
-    #[must_use]
     pub fn new(pool_size: usize) -> Self {
         Self {
             connector: Connector::new(Some(ConnectorOptions::new(pool_size))),
@@ -158,7 +157,6 @@ impl Upstreams {
     }
 
     /// The peer to connect to. `fresh`: its connection must be new, whatever the pool contains.
-    #[must_use]
     pub fn peer(&self, link: &Link, fresh: bool) -> HttpPeer {
         let mut peer = link.peer.clone();
         if fresh {
@@ -242,7 +240,6 @@ impl Upstreams {
 
 impl Link {
     /// The provider's parsed address, which gives the paths of calls.
-    #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }

@@ -18,7 +18,6 @@ const WISH: &str = "use tool ";
 const LETTERS_PER_TOKEN: u64 = 4;
 
 /// The reply to `asked`. `text` is the user's tail text without its marker.
-#[must_use]
 pub(super) fn compose(
     route: &Route,
     asked: &MockAsk,
@@ -143,7 +142,6 @@ fn computed_usage(asked: &MockAsk, parts: &[MockPart]) -> Usage {
 }
 
 /// The request's texts in tokens, for the counting operations.
-#[must_use]
 pub(super) fn count_tokens(asked: &MockAsk) -> u64 {
     asked.letters.div_ceil(LETTERS_PER_TOKEN).max(1)
 }

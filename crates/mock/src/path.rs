@@ -31,7 +31,6 @@ impl Route {
 }
 
 /// The route of `path`, or `None` if the real services would answer 404.
-#[must_use]
 pub(super) fn parse(path: &str) -> Option<Route> {
     use MockOperation::{CountTokens, Generate, GetModel, ListModels};
     let route = match path {

@@ -115,7 +115,6 @@ impl Body for Playback {
 }
 
 /// Cuts `bytes` into the writes for `chunking`.
-#[must_use]
 pub(super) fn writes(bytes: &Bytes, chunking: Chunking) -> Vec<Bytes> {
     match chunking {
         Chunking::Event | Chunking::Whole => vec![bytes.clone()],

@@ -110,7 +110,6 @@ impl Records {
     }
 
     /// The last `last` requests, oldest first.
-    #[must_use]
     pub(super) fn last(&self, last: usize) -> Value {
         let kept = self.kept.lock();
         Value::Array(kept.iter().skip(kept.len().saturating_sub(last)).map(shown).collect())
@@ -121,7 +120,6 @@ impl Records {
         self.kept.lock().clear();
     }
 
-    #[must_use]
     pub(super) fn counts(&self) -> Value {
         let [started, finished, dropped, connections] = self.numbers();
         json!({"started": started, "finished": finished, "dropped": dropped, "connections": connections})
@@ -155,7 +153,6 @@ pub(super) struct Exchange {
 
 impl Exchange {
     /// The request's number at this instance, from 1.
-    #[must_use]
     pub(super) const fn serial(&self) -> u64 {
         self.serial
     }

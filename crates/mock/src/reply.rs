@@ -31,13 +31,11 @@ pub(super) struct MockCall {
 
 impl MockCall {
     /// The call's id with a format's prefix.
-    #[must_use]
     pub(super) fn id(&self, prefix: &str) -> String {
         if self.own_id { self.id.clone() } else { format!("{prefix}{}", self.id) }
     }
 
     /// The arguments' text in pieces of at most `letters` letters.
-    #[must_use]
     pub(super) fn pieces(&self, letters: usize) -> Vec<&str> {
         split(&self.text, self.text.chars().count().div_ceil(letters.max(1)))
     }
@@ -69,7 +67,6 @@ pub(super) struct MockReply {
 
 impl MockReply {
     /// `text` cut into this reply's number of deltas, at letter boundaries.
-    #[must_use]
     pub(super) fn deltas<'t>(&self, text: &'t str) -> Vec<&'t str> {
         let letters = text.chars().count();
         split(text, self.deltas.unwrap_or(letters.div_ceil(DELTA_CHARS)).clamp(1, letters.max(1)))
@@ -77,7 +74,6 @@ impl MockReply {
 }
 
 /// Cuts `text` into `pieces` of nearly equal numbers of letters. Empty text gives no piece.
-#[must_use]
 pub(super) fn split(text: &str, pieces: usize) -> Vec<&str> {
     if text.is_empty() || pieces == 0 {
         return Vec::new();
@@ -93,7 +89,6 @@ pub(super) fn split(text: &str, pieces: usize) -> Vec<&str> {
 }
 
 /// `count` words, the same every time, some of them with letters of two, three and four bytes.
-#[must_use]
 pub(super) fn words(count: usize) -> String {
     const WORDS: [&str; 12] = [
         "alpha",

@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 const MAX_DEPTH: usize = 24;
 
 /// A value that is valid for `schema`; type names in upper case (alt-cli) are accepted.
-#[must_use]
 pub(super) fn smallest(schema: &Value) -> Value {
     at_depth(schema, 0)
 }

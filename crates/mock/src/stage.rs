@@ -44,7 +44,6 @@ impl StagedAnswer {
     }
 
     /// An error reply.
-    #[must_use]
     pub(super) fn fault(format: WireFormat, fault: &WireFault) -> Self {
         Self::whole(format, fault.status, fault.body(format).to_string())
     }
@@ -172,7 +171,6 @@ fn streamed(format: WireFormat, reply: &MockReply, directive: &Directive) -> Sta
 
 impl StagedAnswer {
     /// The steps that play this answer, and the length to declare (none for a stream).
-    #[must_use]
     pub(super) fn steps(&self, directive: &Directive) -> (Vec<PlayStep>, Option<u64>) {
         if directive.hang_up {
             return (vec![PlayStep::Cut], None);

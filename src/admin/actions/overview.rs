@@ -63,9 +63,6 @@ pub fn today(ctx: &Context, now: Timestamp) -> Span {
 }
 
 /// The store's figures of the day so far.
-///
-/// # Errors
-/// [`StoreError`] of the read.
 pub async fn read(
     ctx: &Context,
     scope: Scope,

@@ -79,9 +79,6 @@ fn actor_of(call: &Call, text: &str) -> Result<Actor, ApiError> {
 }
 
 /// Ends the session that the cookie names. Succeeds without a cookie, too.
-///
-/// # Errors
-/// The store failed.
 pub async fn logout(call: Call, _: Nothing) -> Result<((), HeaderValue), ApiError> {
     if let Some(token) = &call.cookie {
         call.ctx.node.store.delete_web_session(&session::hash(token)).await?;

@@ -135,7 +135,6 @@ impl Live {
     }
 
     /// A place for one more client; `None` if there are too many.
-    #[must_use]
     pub fn join(self: &Arc<Self>, viewer: Viewer) -> Option<Joined> {
         let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
         let mut watched = self.watched.lock();

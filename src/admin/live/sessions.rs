@@ -51,9 +51,6 @@ fn ended(live: &LiveSession) -> u64 {
 
 impl SessionFigureCache {
     /// The entries of these sessions.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn entries(
         &self,
         ctx: &Context,

@@ -61,7 +61,6 @@ pub enum Peer {
 
 impl Peer {
     /// Its name on the command line.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }

@@ -38,7 +38,6 @@ pub struct SharedState {
 
 impl SharedState {
     /// What is wrong while requests are not counted in Redis, for operators.
-    #[must_use]
     pub fn fault(&self) -> Option<String> {
         let how = if self.slow { "answers too late" } else { "is lost" };
         let then = match self.on_loss {

@@ -84,7 +84,6 @@ struct HeadProgress {
 
 impl ClientStream {
     /// Wraps a connection that waits for its first request.
-    #[must_use]
     pub fn new(stream: Stream, bounds: HeadBounds, gateway: Arc<Gateway>) -> Self {
         let io = Mutex::new(Io { stream, ahead: BytesMut::new() });
         Self {
@@ -99,7 +98,6 @@ impl ClientStream {
     }
 
     /// The client's connection of an HTTP/1 session.
-    #[must_use]
     pub fn of(session: &Session) -> Option<&Self> {
         session.as_downstream().stream()?.as_any().downcast_ref()
     }

@@ -138,13 +138,11 @@ impl Wire {
     }
 
     /// Whether the connection had been used before.
-    #[must_use]
     pub(in crate::proxy) const fn is_reused(&self) -> bool {
         self.reused
     }
 
     /// The connection's socket, and Pingora's digest of it.
-    #[must_use]
     pub(in crate::proxy) fn identity(&self) -> (i32, Option<&Digest>) {
         let socket = match &*self.up {
             HttpSession::H1(h1) => h1.id(),
@@ -160,12 +158,10 @@ impl Wire {
     }
 
     /// Whether the whole request was sent.
-    #[must_use]
     pub(in crate::proxy) const fn is_sent(&self) -> bool {
         self.sent_whole
     }
 
-    #[must_use]
     pub(in crate::proxy) fn is_http2(&self) -> bool {
         matches!(*self.up, HttpSession::H2(_))
     }

@@ -24,7 +24,6 @@ use crate::proxy::request::received;
 /// Whether a request belongs to the administration: its API, or what a browser requests for the web
 /// UI. The clients' own paths all begin with `/v1`; other requests that are not GET get the proxy's
 /// answer.
-#[must_use]
 pub(super) fn is_admin(head: &RequestHeader) -> bool {
     let path = head.uri.path();
     path.starts_with("/api/")

@@ -30,14 +30,12 @@ pub struct Answer {
 
 impl Answer {
     /// The requested data, as JSON.
-    #[must_use]
     pub fn ok(body: impl Into<Bytes>) -> Self {
         let ending = Ending { outcome: RequestOutcome::Completed, status: 200, error: None };
         Self { ending, headers: Vec::new(), body: body.into() }
     }
 
     /// An error of the gateway's own, in the client's format.
-    #[must_use]
     pub fn refusal(ctx: &RequestContext, reply: RefusalReply, outcome: RequestOutcome) -> Self {
         let body = error::body(ctx.format, &reply.error()).into();
         let own = error::headers(ctx.format, &reply.error());

@@ -77,7 +77,6 @@ fn write(
 }
 
 /// The same for the limit that refused a request.
-#[must_use]
 pub(in crate::proxy) fn of_refusal(
     ctx: &RequestContext,
     denied: &Denied,

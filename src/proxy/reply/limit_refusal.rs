@@ -22,7 +22,6 @@ const LONGEST_WAIT_MS: u64 = 60_000;
 const AT_ONCE_MS: &str = "200";
 
 /// The answer to a request that a limit refused.
-#[must_use]
 pub(super) fn reply(denied: &Denied, zone: Tz) -> RefusalReply {
     let spent = is_spent(denied);
     let (kind, message) = match spent {

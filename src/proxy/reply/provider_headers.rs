@@ -9,7 +9,6 @@
 //! a client that obeys them obeys the wrong limits. `proxy.provider_headers: pass` forwards them.
 
 /// Whether a header describes this one reply. `name`: lower-case.
-#[must_use]
 pub(super) fn is_of_reply(name: &str) -> bool {
     matches!(
         name,
@@ -32,7 +31,6 @@ pub(super) fn is_of_reply(name: &str) -> bool {
 }
 
 /// Whether a header describes the provider's account or edge. `name`: lower-case.
-#[must_use]
 pub(super) fn is_of_account(name: &str) -> bool {
     let known = matches!(
         name,
@@ -78,7 +76,6 @@ fn starts(name: &str) -> &'static [&'static str] {
 
 /// Whether a header never goes on, whatever the operator adds: it belongs to one connection or one
 /// body, or it is a command to a browser or a proxy. `name`: lower-case.
-#[must_use]
 pub(super) fn is_never_forwarded(name: &str) -> bool {
     const STARTS: [&str; 9] = [
         "access-control-",

@@ -136,7 +136,6 @@ impl From<BadRequest> for Refusal {
 
 impl Refusal {
     /// Status, error type, message and headers of the answer. Times in messages are in `zone`.
-    #[must_use]
     pub fn reply(&self, zone: Tz) -> RefusalReply {
         match self {
             Self::UnknownRoute => not_found("there is nothing at this path"),
@@ -240,7 +239,6 @@ impl Refusal {
     }
 
     /// The text for administrators in the decision chain, if it is more than the client receives.
-    #[must_use]
     pub fn detail(&self) -> Option<String> {
         match self {
             Self::SensitiveWord { id } => Some(format!("a text holds the sensitive word {id}")),
@@ -253,7 +251,6 @@ impl Refusal {
     }
 
     /// Whether the caller could not be identified.
-    #[must_use]
     pub const fn is_of_identity(&self) -> bool {
         matches!(
             self,
@@ -267,7 +264,6 @@ impl Refusal {
     }
 
     /// The reason's short name in metrics.
-    #[must_use]
     pub const fn reason(&self) -> &'static str {
         match self {
             Self::UnknownRoute => "unknown_route",

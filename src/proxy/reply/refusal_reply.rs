@@ -18,7 +18,6 @@ pub struct RefusalReply {
 
 impl RefusalReply {
     /// The error to be written in the client's format.
-    #[must_use]
     pub fn error(&self) -> ErrorReply<'_> {
         ErrorReply {
             status: self.status,

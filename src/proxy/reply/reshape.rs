@@ -76,7 +76,6 @@ impl WholeReply {
 }
 
 impl ReshapedReply {
-    #[must_use]
     pub(in crate::proxy) fn new(
         decoder: Option<Box<StreamDecoder>>,
         reader: Option<UsageReader>,
@@ -115,7 +114,6 @@ impl ReshapedReply {
     }
 
     /// Whether the client gets less than the provider sent, although nothing was converted.
-    #[must_use]
     pub(in crate::proxy) const fn is_shortened(&self) -> bool {
         self.bom.has_removed()
     }
@@ -247,13 +245,11 @@ impl ReshapedReply {
     }
 
     /// Why the reply cannot continue, if it cannot.
-    #[must_use]
     pub(in crate::proxy) fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
 
     /// Whether something has arrived that is worth showing to the client.
-    #[must_use]
     pub(in crate::proxy) fn has_content(&self) -> bool {
         match &self.shape {
             // Nothing of it can be shown before it is complete.
@@ -264,7 +260,6 @@ impl ReshapedReply {
     }
 
     /// Whether the format's own end marker has arrived.
-    #[must_use]
     pub(in crate::proxy) fn has_end(&self) -> bool {
         match &self.shape {
             Shape::Events(converter) => converter.seen_end(),
@@ -273,13 +268,11 @@ impl ReshapedReply {
     }
 
     /// Whether a body that is not a stream has arrived to the end of its JSON.
-    #[must_use]
     pub(in crate::proxy) fn is_whole(&self) -> bool {
         self.reader.as_ref().is_none_or(UsageReader::is_whole)
     }
 
     /// Whether only the end of the body is missing: how the provider ends it is then irrelevant.
-    #[must_use]
     pub(in crate::proxy) fn lacks_only_the_end(&self) -> bool {
         match &self.shape {
             Shape::Events(converter) => converter.lacks_only_the_end(),
@@ -287,20 +280,17 @@ impl ReshapedReply {
         }
     }
 
-    #[must_use]
     pub(in crate::proxy) fn error(&self) -> Option<UpstreamError> {
         self.reported.clone().or_else(|| self.reader.as_ref()?.seen_error().cloned())
     }
 
     /// The provider's figures so far.
-    #[must_use]
     pub(in crate::proxy) fn usage(&self) -> Option<Usage> {
         self.meter()?.usage()
     }
 
     /// What is billed. If the provider reported no input tokens, `input` counts. `None` for replies
     /// that have no usage.
-    #[must_use]
     pub(in crate::proxy) fn bill(&self, input: u64) -> Option<Bill> {
         if let Shape::Events(converter) = &self.shape {
             return Some(converter.bill(input));

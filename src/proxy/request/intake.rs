@@ -52,7 +52,6 @@ pub struct Inbound {
 
 impl Inbound {
     /// Bytes of the body.
-    #[must_use]
     pub fn body_len(&self) -> usize {
         self.body.iter().map(Bytes::len).sum()
     }

@@ -22,7 +22,6 @@ pub struct OnBehalf {
 
 impl OnBehalf {
     /// `None` for every connection from outside.
-    #[must_use]
     pub fn of(session: &Session) -> Option<&Self> {
         session.digest()?.proxy_digest.as_ref()?.user_data.as_ref()?.downcast_ref()
     }

@@ -40,7 +40,6 @@ pub(in crate::proxy) struct Selected {
 
 impl Selected {
     /// The provider that will probably be asked first.
-    #[must_use]
     pub(super) fn first<'a>(&self, identified: &'a Identified) -> Option<&'a Provider> {
         let first = *self.chosen.as_ref().ok()?.ordered.first()?;
         identified.snapshot.providers.get(first).map(|first| &**first)
@@ -71,7 +70,6 @@ impl Selected {
 }
 
 /// Selects the providers of a request.
-#[must_use]
 pub(in crate::proxy) fn select(
     ctx: &RequestContext,
     identified: &Identified,

@@ -74,7 +74,6 @@ fn http2_options(max_head_bytes: usize) -> H2Options {
 }
 
 /// The service under Pingora's `HttpProxy`. `h2c`: HTTP/2 without TLS is accepted too.
-#[must_use]
 pub fn http_proxy(gateway: Arc<Gateway>, conf: &Arc<ServerConf>, h2c: bool) -> HttpProxy<Service> {
     let mut options = HttpServerOptions::default();
     options.h2c = h2c;

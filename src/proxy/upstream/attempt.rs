@@ -43,7 +43,6 @@ pub struct Attempt {
 
 impl Attempt {
     /// An attempt that has not begun.
-    #[must_use]
     pub fn new(provider: Arc<Provider>, requested: &Arc<str>, ticket: HealthTicket) -> Self {
         let model = match provider.upstream_model(requested) {
             same if same == &**requested => Arc::clone(requested),
@@ -76,7 +75,6 @@ impl Attempt {
     }
 
     /// How long to wait for the next part.
-    #[must_use]
     pub fn bound(&self) -> Bound {
         match &self.incoming {
             Incoming::Awaited => self.timing.until_first_byte(),
@@ -98,20 +96,17 @@ impl Attempt {
     }
 
     /// How long the provider has sent bytes of a reply.
-    #[must_use]
     pub fn alive(&self) -> Duration {
         self.timing.alive()
     }
 
     /// Whether the deadline left the provider too little time for the first byte of its reply to
     /// say anything about it.
-    #[must_use]
     pub const fn was_cut_short(&self) -> bool {
         self.timing.is_cut_short
     }
 
     /// Whether the rest of the deadline is for the other providers.
-    #[must_use]
     pub const fn had_a_share(&self) -> bool {
         self.timing.is_share
     }

@@ -36,13 +36,11 @@ impl ErrorBody {
     }
 
     /// The provider's status.
-    #[must_use]
     pub fn status(&self) -> u16 {
         self.head.status.as_u16()
     }
 
     /// How long to wait for the rest of it.
-    #[must_use]
     pub fn bound(&self) -> Bound {
         let timeout = NetworkFailure::TotalTimeout;
         Bound { until: Some(self.until), time: ERROR_BODY_TIME, timeout }

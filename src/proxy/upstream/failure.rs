@@ -70,19 +70,16 @@ pub struct ErrorStatus {
 
 impl Failure {
     /// A failure of the connection; `detail` is text for the log and the decision chain.
-    #[must_use]
     pub fn network(what: NetworkFailure, detail: impl Into<String>) -> Self {
         Self::Network(NetworkTrouble { what, detail: detail.into() })
     }
 
     /// A time-out of the kind `what`, before anything came: it lasted for `time`.
-    #[must_use]
     pub fn timed_out(what: NetworkFailure, time: Duration) -> Self {
         Self::network(what, format!("nothing within {} ms", millis(time)))
     }
 
     /// A time-out of the kind `what` within a reply.
-    #[must_use]
     pub fn incomplete(what: NetworkFailure, time: Duration) -> Self {
         let missing = match what {
             NetworkFailure::TotalTimeout => "not complete",
@@ -109,7 +106,6 @@ impl Failure {
     }
 
     /// The upstream status, if one was received.
-    #[must_use]
     pub const fn status(&self) -> Option<u16> {
         match self {
             Self::Network(_) | Self::Unfit(_) => None,
@@ -119,7 +115,6 @@ impl Failure {
     }
 
     /// The kind of failure, as one word.
-    #[must_use]
     pub const fn kind(&self) -> FailureKind {
         match self {
             Self::Network(trouble) => trouble.what.kind(),
@@ -129,7 +124,6 @@ impl Failure {
     }
 
     /// Usage that the failed attempt reported.
-    #[must_use]
     pub const fn usage(&self) -> Option<Usage> {
         match self {
             Self::Network(_) | Self::Unfit(_) => None,
@@ -139,7 +133,6 @@ impl Failure {
     }
 
     /// For the decision chain and the record.
-    #[must_use]
     pub fn describe(&self) -> String {
         match self {
             Self::Network(f) => format!("{}: {}", f.what.words(), f.detail),
@@ -152,7 +145,6 @@ impl Failure {
     }
 
     /// The text for clients: the provider's message, without its address.
-    #[must_use]
     pub fn public(&self) -> String {
         match self {
             Self::Network(_) if self.is_timeout() => {
@@ -170,25 +162,21 @@ impl Failure {
     }
 
     /// Whether a connection was established and then broke.
-    #[must_use]
     pub const fn is_broken_connection(&self) -> bool {
         matches!(self, Self::Network(NetworkTrouble { what: NetworkFailure::Broken, .. }))
     }
 
     /// Whether no byte of the body came before the bound for it.
-    #[must_use]
     pub const fn is_first_byte_timeout(&self) -> bool {
         matches!(self, Self::Network(NetworkTrouble { what: NetworkFailure::FirstByteTimeout, .. }))
     }
 
     /// Whether a time-out ended the attempt that a large request or a long reply can cause.
-    #[must_use]
     pub const fn may_be_of_content(&self) -> bool {
         matches!(self, Self::Network(trouble) if trouble.what.may_be_of_content())
     }
 
     /// Whether any of the time-outs ended the attempt.
-    #[must_use]
     pub const fn is_timeout(&self) -> bool {
         matches!(self.kind(), FailureKind::Timeout)
     }
@@ -198,7 +186,6 @@ impl Failure {
 const SHORTEST_MASKED: usize = 8;
 
 /// A provider's text without its credential.
-#[must_use]
 pub(super) fn masked(text: &str, key: &Secret) -> String {
     match holds(text.as_bytes(), key) {
         true => text.replace(key.expose(), "***"),

@@ -103,13 +103,11 @@ impl ForwardedReply {
     }
 
     /// Whether the client's head has been written, or is about to be.
-    #[must_use]
     pub const fn is_released(&self) -> bool {
         self.released
     }
 
     /// What of it decides about the client's head.
-    #[must_use]
     pub(in crate::proxy) const fn for_head(&self) -> ReplyFacts {
         ReplyFacts {
             streamed: self.streamed,
@@ -120,7 +118,6 @@ impl ForwardedReply {
     }
 
     /// When the last meaningful part arrived.
-    #[must_use]
     pub const fn last_progress(&self) -> Instant {
         self.reply.last_progress
     }
@@ -172,7 +169,6 @@ impl ForwardedReply {
     /// Whether the reply is complete, given whether the provider's body has ended. A stream marks
     /// its own end, which may come before its body ends; of other bodies the end may be a broken
     /// connection. An answer that ends in an error is not complete.
-    #[must_use]
     pub fn is_complete(&self, end: bool) -> bool {
         match self.streamed {
             true => self.reply.has_end(),
@@ -181,13 +177,11 @@ impl ForwardedReply {
     }
 
     /// What is billed: the provider's final figures, else an estimate from the bytes that arrived.
-    #[must_use]
     pub fn bill(&self, estimated_input: u64) -> Option<Bill> {
         self.reply.bill(estimated_input)
     }
 
     /// Whether nothing is missing but the end of the provider's body.
-    #[must_use]
     pub fn lacks_only_the_end(&self) -> bool {
         self.reply.lacks_only_the_end()
     }

@@ -31,7 +31,6 @@ pub struct Forwarding {
 impl Forwarding {
     /// Starts the loop at the first provider of the plan. The deadline is `retry.deadline` from
     /// now: how long a client takes to send its body is not the providers' time.
-    #[must_use]
     pub fn begin(
         ctx: &RequestContext,
         identified: Identified,
@@ -48,7 +47,6 @@ impl Forwarding {
     }
 
     /// The call that implements the client's operation.
-    #[must_use]
     pub fn call<'a>(&self, model: &'a str) -> ProviderCall<'a> {
         match self.route.operation {
             Operation::CountTokens => ProviderCall::CountTokens { model },
@@ -57,7 +55,6 @@ impl Forwarding {
     }
 
     /// Whether another attempt may begin.
-    #[must_use]
     pub fn has_time(&self) -> bool {
         self.deadline.is_none_or(|at| Instant::now() < at)
     }
@@ -77,7 +74,6 @@ impl Forwarding {
     }
 
     /// How many providers of the plan have not been tried.
-    #[must_use]
     pub const fn remaining(&self) -> usize {
         self.order.len().saturating_sub(self.next)
     }

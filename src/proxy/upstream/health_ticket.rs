@@ -19,7 +19,6 @@ pub struct HealthTicket {
 
 impl HealthTicket {
     /// `None` if the circuit admits no request now.
-    #[must_use]
     pub fn enter(health: &Arc<Health>, provider: &Arc<Provider>, now: Timestamp) -> Option<Self> {
         let ticket = health.enter(provider, now)?;
         Some(Self {
@@ -31,7 +30,6 @@ impl HealthTicket {
 
     /// As [`Self::enter`], for a request whose result says nothing about the provider's replies,
     /// such as a token count.
-    #[must_use]
     pub fn without_effect(
         health: &Arc<Health>,
         provider: &Arc<Provider>,
@@ -43,13 +41,11 @@ impl HealthTicket {
     }
 
     /// Whether the result says something about the provider.
-    #[must_use]
     pub const fn has_effect(&self) -> bool {
         self.ticket.is_some()
     }
 
     /// Whether the attempt decides about a half-open circuit.
-    #[must_use]
     pub fn is_probe(&self) -> bool {
         self.ticket.is_some_and(Ticket::is_probe)
     }

@@ -37,7 +37,6 @@ pub enum Incoming {
 impl Incoming {
     /// Why a reply cannot continue: the error that the provider reported within it, else what is
     /// wrong with its bytes.
-    #[must_use]
     pub fn problem(&self) -> Option<String> {
         let Self::Reply(forwarded) = self else { return None };
         let reported = forwarded.reply.error().map(|error| error.message);
@@ -45,7 +44,6 @@ impl Incoming {
     }
 
     /// Who is the cause of a reply that cannot continue.
-    #[must_use]
     pub fn cause(&self) -> BreakCause {
         let Self::Reply(forwarded) = self else { return BreakCause::Network };
         match forwarded.reply.error() {
@@ -69,7 +67,6 @@ impl Incoming {
     }
 
     /// The provider's status, once its head has arrived.
-    #[must_use]
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Awaited => None,
@@ -79,7 +76,6 @@ impl Incoming {
     }
 
     /// The reply, once its head has been written or is about to be.
-    #[must_use]
     pub fn released(&self) -> Option<&ForwardedReply> {
         match self {
             Self::Reply(forwarded) if forwarded.is_released() => Some(forwarded),
@@ -88,7 +84,6 @@ impl Incoming {
     }
 
     /// Whether the client's reply is complete, given whether the provider's body has ended.
-    #[must_use]
     pub fn is_complete(&self, end: bool) -> bool {
         match self {
             Self::Reply(forwarded) => forwarded.is_complete(end),
@@ -98,7 +93,6 @@ impl Incoming {
 
     /// What is billed of a reply that did not complete. A request that was sent completely costs at
     /// least its input, unless the provider answered it with an error.
-    #[must_use]
     pub fn partial_usage(&self, estimated_input: u64, is_billable: bool) -> Option<Bill> {
         match self {
             // An error in place of a reply.

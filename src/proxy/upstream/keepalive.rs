@@ -32,7 +32,6 @@ pub struct KeepAlive {
 
 impl KeepAlive {
     /// For a client whose wait begins `now`.
-    #[must_use]
     pub fn begin(ctx: &RequestContext, stream: bool, now: Instant) -> Self {
         let every = ctx.live.keepalive_ms;
         Self {
@@ -46,13 +45,11 @@ impl KeepAlive {
     }
 
     /// When the next one is due.
-    #[must_use]
     pub fn due(&self) -> Option<Instant> {
         self.every.filter(|_| self.is_gap).map(|every| self.last + every)
     }
 
     /// Whether a reply can follow the head that the client has.
-    #[must_use]
     pub const fn fits(&self, forwarded: &ForwardedReply) -> bool {
         match (self.has_head, self.array) {
             (false, _) => true,
@@ -71,7 +68,6 @@ impl KeepAlive {
     }
 
     /// Whether a sign of life may follow this piece.
-    #[must_use]
     pub fn may_follow(&self, piece: &[u8]) -> bool {
         match self.gaps {
             Gaps::Anywhere => true,

@@ -29,13 +29,11 @@ pub(in crate::proxy) enum ReplyForm {
 }
 
 impl Rendered {
-    #[must_use]
     pub(super) const fn new(body: Vec<Bytes>, query: Option<String>, reply: ReplyForm) -> Self {
         Self { body, sent: 0, query, reply, betas: &[] }
     }
 
     /// Bytes of the body, before it is sent.
-    #[must_use]
     pub(super) fn len(&self) -> usize {
         self.body.iter().map(Bytes::len).sum()
     }
@@ -47,7 +45,6 @@ impl Rendered {
     }
 
     /// Whether the provider's format is not the client's.
-    #[must_use]
     pub(super) const fn is_converted(&self) -> bool {
         matches!(self.reply, ReplyForm::Convert(_))
     }

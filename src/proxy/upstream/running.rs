@@ -35,7 +35,6 @@ impl Running<'_> {
 
     /// Whether the client needs nothing more of the provider, and it does not matter how the
     /// provider ends the connection: after a complete reply, or within an error body.
-    #[must_use]
     pub fn has_enough(&self) -> bool {
         let is_closed = !self.request.is_open();
         match &self.attempt.incoming {

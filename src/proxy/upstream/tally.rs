@@ -31,7 +31,6 @@ pub struct AttemptTally {
 
 impl AttemptTally {
     /// With the providers that could serve the request, but are not among those to ask.
-    #[must_use]
     pub fn new(plan: &Plan) -> Self {
         let (waiting, lacks_credential) = (plan.waiting, plan.lacks_credential);
         Self { waiting, lacks_credential, ..Self::default() }
@@ -65,7 +64,6 @@ impl AttemptTally {
 
     /// The last refusal and its status for the client, if every provider that was tried refused the
     /// request, and not for a reason that the operator must remove.
-    #[must_use]
     pub fn request_refused(&self) -> Option<(&Failure, u16)> {
         let all = self.failed > 0 && self.refused_requests == self.failed;
         let failure = self.last.as_ref().filter(|_| all)?;
@@ -79,7 +77,6 @@ impl AttemptTally {
 
     /// The answer if no provider is left: 429 if all were rate limited, 503 if circuits or limits
     /// prevented an attempt, else 502 with the last provider's message.
-    #[must_use]
     pub fn refusal(self, now: Timestamp) -> Refusal {
         let all_limited = self.failed > 0 && self.rate_limited == self.failed && self.left_out == 0;
         let after = |until: Timestamp| until.since(now).max(0).unsigned_abs();

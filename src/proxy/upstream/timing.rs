@@ -64,7 +64,6 @@ impl Timing {
     /// The deadline bounds the first byte of a stream over all attempts. If nothing of it would be
     /// left for another provider, this one has half of the rest. A reply in one piece has its
     /// own bound; the deadline then only prevents further attempts.
-    #[must_use]
     pub(super) fn start(
         now: Instant,
         provider: &Provider,
@@ -112,7 +111,6 @@ impl Timing {
     }
 
     /// How long a stream has sent bytes, if it has sent any.
-    #[must_use]
     pub(super) fn alive(&self) -> Duration {
         self.bytes.map_or(Duration::ZERO, |(first, _)| first.elapsed())
     }
@@ -128,7 +126,6 @@ impl Timing {
     }
 
     /// How long to wait for the head, or for the first byte of the body.
-    #[must_use]
     pub(super) fn until_first_byte(&self) -> Bound {
         match (self.whole, self.first_byte) {
             (Some(whole), _) => of(whole, NetworkFailure::TotalTimeout),
@@ -138,7 +135,6 @@ impl Timing {
     }
 
     /// How long to wait for the next byte, if the last content came at `content`.
-    #[must_use]
     pub(super) fn until_next(&self, content: Instant) -> Bound {
         let Some((_, last)) = self.bytes else { return self.until_first_byte() };
         if let Some(whole) = self.whole {
@@ -159,7 +155,6 @@ impl Timing {
 }
 
 /// Bounds of the connection itself.
-#[must_use]
 pub(super) fn link_times(live: &Live) -> LinkTimes {
     LinkTimes {
         connect: bound(live.timeouts.connect_ms),

@@ -45,7 +45,6 @@ pub struct AttemptError {
 
 impl AttemptError {
     /// Bounds the text of `failed`, and masks the credential of `provider` in it.
-    #[must_use]
     pub fn new(provider: &Provider, failed: Failed<'_>, at: Timestamp) -> Self {
         let open = match provider.key.expose() {
             "" => failed.message.to_owned(),

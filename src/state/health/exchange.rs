@@ -20,14 +20,12 @@ impl Health {
     }
 
     /// The changes that other nodes do not have yet; they count as sent then.
-    #[must_use]
     pub fn take_updates(&self) -> Vec<HealthUpdate> {
         let news = std::mem::take(&mut *self.news.lock());
         news.into_iter().filter_map(|provider| self.update_of(provider)).collect()
     }
 
     /// Every circuit and cooldown that ever changed.
-    #[must_use]
     pub fn all(&self) -> Vec<HealthUpdate> {
         let known: Vec<ProviderId> = self.entries.read().keys().copied().collect();
         known.into_iter().filter_map(|provider| self.update_of(provider)).collect()

@@ -39,7 +39,6 @@ type Version = (u64, i64, i64);
 
 impl HealthFile {
     /// Applies what the previous process stored. An unreadable file counts as missing.
-    #[must_use]
     pub fn open(data_dir: &Path, node: Arc<Node>) -> Self {
         let mut kept = Self { path: data_dir.join(NAME), node, seen: None };
         let text = std::fs::read_to_string(&kept.path);

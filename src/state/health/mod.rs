@@ -93,13 +93,11 @@ pub struct Setback {
 
 impl Health {
     /// Changes of circuits are sent through `events`.
-    #[must_use]
     pub fn new(events: Events) -> Self {
         Self { events, ..Self::default() }
     }
 
     /// Whether the provider is available; changes nothing.
-    #[must_use]
     pub fn availability(&self, provider: &Provider, now: Timestamp) -> Availability {
         let Some(entry) = self.entries.read().get(&provider.id).cloned() else {
             return Availability::Ready;
@@ -115,7 +113,6 @@ impl Health {
 
     /// Takes a place at the provider; `None` if its circuit admits no request now, or it is in a
     /// cooldown.
-    #[must_use]
     pub fn enter(&self, provider: &Provider, now: Timestamp) -> Option<Ticket> {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();
@@ -204,7 +201,6 @@ impl Health {
     }
 
     /// The state of the provider's attempts on this process.
-    #[must_use]
     pub fn seen(&self, provider: &Provider, now: Timestamp) -> Seen {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();
@@ -249,7 +245,6 @@ impl Health {
 
     /// How many users' requests the provider has failed since its last success in a way that one
     /// client alone can cause, with this one.
-    #[must_use]
     pub fn suspects(&self, provider: &Provider, by: Suspect, now: Timestamp) -> usize {
         self.entry(provider.id).lock().breaker.suspects_with(by, now)
     }
@@ -298,7 +293,6 @@ impl Health {
 
     /// The number of failed probes of a provider's circuit in a row, and the last failed attempt on
     /// this node.
-    #[must_use]
     pub fn failed_probes(&self, provider: &Provider) -> (u32, Option<Arc<AttemptError>>) {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();
@@ -322,13 +316,11 @@ impl Health {
     }
 
     /// The end of the provider's cooldown, if it is in one.
-    #[must_use]
     pub fn cooldown_until(&self, provider: ProviderId, now: Timestamp) -> Option<Timestamp> {
         self.entries.read().get(&provider)?.lock().cooldown_at(now)
     }
 
     /// The circuit as shown to administrators; closed for a provider that was never used.
-    #[must_use]
     pub fn figures(&self, provider: &Provider, now: Timestamp) -> BreakerFigures {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();

@@ -19,7 +19,6 @@ pub struct HealthUpdate {
 
 impl HealthUpdate {
     /// `PROVIDER AT COOLDOWN STANDING…`, with times in ms and `-` for no cooldown.
-    #[must_use]
     pub fn to_text(&self) -> String {
         let cooldown =
             self.cooldown_until.map_or_else(|| "-".to_owned(), |until| until.0.to_string());
@@ -27,7 +26,6 @@ impl HealthUpdate {
     }
 
     /// Reads [`Self::to_text`]; `None` for anything else, such as a later version's form.
-    #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let mut words = text.splitn(4, ' ');
         let provider = ProviderId(words.next()?.parse().ok()?);

@@ -42,9 +42,6 @@ const NOW: &str = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS B
 impl Store {
     /// The time for what nodes do for each other, of which one may have a wrong clock: the
     /// server's. `own` with the embedded database, which has one node.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn shared_time(&self, own: Timestamp) -> Result<Timestamp, StoreError> {
         if self.backend() == Backend::Sqlite {
             return Ok(own);
@@ -54,9 +51,6 @@ impl Store {
     }
 
     /// What the database says of itself.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn facts(&self) -> Result<DatabaseFacts, StoreError> {
         let mut tx = self.read().await?;
         match self.backend() {

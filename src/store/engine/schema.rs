@@ -118,9 +118,6 @@ impl Store {
 
 impl Store {
     /// The newest migration that was applied; 0 when there is none.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn schema_version(&self) -> Result<i64, StoreError> {
         let mut tx = self.read().await?;
         let applied = history(&mut tx, self.backend()).await?;
@@ -129,7 +126,6 @@ impl Store {
     }
 
     /// The newest migration that this program has.
-    #[must_use]
     pub fn known_schema() -> i64 {
         MIGRATIONS.last().map_or(0, |(version, ..)| *version)
     }

@@ -190,9 +190,6 @@ impl Store {
     }
 
     /// The summed days that lie within a stretch of time, in order.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn summed_days(
         &self,
         from: Timestamp,
@@ -202,9 +199,6 @@ impl Store {
     }
 
     /// The start of the first hour with any use; `None` if there is none.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn first_used(&self) -> Result<Option<Timestamp>, StoreError> {
         let sql = "SELECT MIN(hour) AS hour FROM hourly_sums";
         let row = sqlx::query(sql).fetch_one(&mut *self.reader().await?).await?;

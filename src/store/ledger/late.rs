@@ -26,7 +26,6 @@ pub struct LateCosts {
 impl LateCosts {
     /// Amounts by which this process's own counters differ from the ledger: for counters that are
     /// not shared, which nothing rebuilds.
-    #[must_use]
     pub const fn own(rows: Vec<SpendRow>) -> Self {
         Self { rows, number: 0 }
     }
@@ -70,9 +69,6 @@ pub(super) async fn last(connection: &mut AnyConnection) -> Result<i64, StoreErr
 impl Store {
     /// Has later reads of [`SpendSeen::late`](super::spend::SpendSeen::late) cover every late cost
     /// that was ever written until now, also those that a database lost when it was restored.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn mark_late_costs(&self) -> Result<(), StoreError> {
         next(&mut *self.writer().await?, self.backend()).await.map(|_| ())
     }

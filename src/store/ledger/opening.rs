@@ -36,9 +36,6 @@ pub struct OpeningBalance {
 
 impl Store {
     /// All opening balances, of every gateway that was imported.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn opening_balances(&self) -> Result<Vec<SpendRow>, StoreError> {
         all(&mut *self.reader().await?).await
     }
@@ -46,9 +43,6 @@ impl Store {
 
 impl Tx {
     /// The opening balances that were imported from a peer, in order.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn opening_balances(
         &mut self,
         peer: &str,
@@ -69,9 +63,6 @@ impl Tx {
     }
 
     /// Replaces a peer's opening balances of one user; with `None` those that belong to no user.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn replace_opening_balances(
         &mut self,
         peer: &str,

@@ -19,9 +19,6 @@ impl Store {
     /// Removes rows that are older than `cutoff` from each such table, oldest first, and returns
     /// their number; 0: none is left. Some `max` of each table at most (rows of one millisecond go
     /// together), and on PostgreSQL all partitions of the log that hold nothing else.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn prune_requests(&self, cutoff: Timestamp, max: u32) -> Result<u64, StoreError> {
         // A reader that keeps a partition does not keep other rows from being removed.
         let dropped = self.drop_expired(cutoff).await;

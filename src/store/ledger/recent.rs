@@ -35,9 +35,6 @@ pub struct RecentRequest {
 impl Store {
     /// The requests that ended at `since` or later, by their admission. Left out: refused requests,
     /// token counts, the admin token's; and above the maximum, the oldest.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn recent_requests(
         &self,
         since: Timestamp,

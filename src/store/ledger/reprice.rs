@@ -90,9 +90,6 @@ pub(super) type Amount = (i64, i64);
 
 impl Store {
     /// The first model name after `after` with requests that have no price. One index look-up.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn unpriced_model_after(&self, after: &str) -> Result<Option<String>, StoreError> {
         let mut values = Values::default();
         values.text(after);
@@ -107,9 +104,6 @@ impl Store {
 
     /// The upstream names of requests for a model without a price, if they differ from the model's
     /// name.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn unpriced_upstream_models(&self, model: &str) -> Result<Vec<String>, StoreError> {
         let mut values = Values::default();
         values.text(model);

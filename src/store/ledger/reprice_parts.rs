@@ -41,7 +41,6 @@ pub struct UnpricedParts {
 
 impl UnpricedParts {
     /// The order of requests, for [`Store::unpriced_parts_after`].
-    #[must_use]
     pub const fn id(&self) -> [u8; 16] {
         self.row.request_id
     }
@@ -82,9 +81,6 @@ const SQLITE_ARCHIVE: &str = "UPDATE ledger_archive SET cost = cost + $1, usage_
 impl Store {
     /// At most `max` requests with a cost, a part of which has no price, in the order of their ids
     /// and after this one.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn unpriced_parts_after(
         &self,
         after: &[u8; 16],

@@ -79,9 +79,6 @@ const LONGEST_MS: i64 = 26 * HOUR_MS;
 
 impl Store {
     /// Everything that counters start from, as of one moment.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn spend_seen(&self, look: &SpendLook) -> Result<SpendSeen, StoreError> {
         let mut tx = self.read().await?;
         let mut rows = by_minute(&mut tx, look.recent, Timestamp(i64::MAX)).await?;
@@ -103,9 +100,6 @@ impl Store {
     ///
     /// It reads the ledger row by row: for a window that ends in the past, use
     /// [`Store::spend_between`].
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn spend_since(&self, since: Timestamp) -> Result<Vec<SpendRow>, StoreError> {
         by_minute(&mut *self.reader().await?, since, Timestamp(i64::MAX)).await
     }
@@ -113,9 +107,6 @@ impl Store {
     /// Spending of the requests that started from `from` to just before `until`: by hour, and by
     /// minute in the partial hours at both ends, so that no row extends beyond either end whatever
     /// the time zone. Unordered.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn spend_between(
         &self,
         from: Timestamp,
@@ -128,9 +119,6 @@ impl Store {
     }
 
     /// Those of the requests that the ledger has.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn known_requests(
         &self,
         requests: &[RequestId],
@@ -158,9 +146,6 @@ impl Store {
     }
 
     /// Spending over all time.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn spend_totals(&self) -> Result<Vec<SpendTotal>, StoreError> {
         totals(&mut *self.reader().await?).await
     }

@@ -140,9 +140,6 @@ const MOST: i64 = 1_000;
 impl Store {
     /// All models that were ever requested, sorted; of one user, if given. At most 1000. Requests
     /// that named none have an empty name, which is left out.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn models_asked_for(&self, scope: Option<UserId>) -> Result<Vec<String>, StoreError> {
         let rows = self.distinct("model", scope).await?;
         let names = rows.iter().map(|row| Fields { row, table: "usage_totals" }.text("model"));
@@ -150,9 +147,6 @@ impl Store {
     }
 
     /// All statuses that requests ever ended with, sorted; of one user, if given.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn statuses_answered(&self, scope: Option<UserId>) -> Result<Vec<u16>, StoreError> {
         let rows = self.distinct("status_code", scope).await?;
         rows.iter().map(|row| Fields { row, table: "usage_totals" }.number("status_code")).collect()
@@ -160,9 +154,6 @@ impl Store {
 
     /// The models of requests that have no cost, and the number of these requests; the most
     /// requests first. At most 1000.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn unpriced_requests(&self) -> Result<Vec<(String, u64)>, StoreError> {
         let mut values = Values::default();
         values.int(MOST);
@@ -201,9 +192,6 @@ impl Store {
     }
 
     /// All use by one key of one user, by model, most expensive first.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn key_totals(
         &self,
         user: UserId,

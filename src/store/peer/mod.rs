@@ -100,13 +100,11 @@ impl FromIterator<(&'static str, String)> for PeerRow {
 
 impl PeerRow {
     /// The text of a column; `None` if it is null, empty or not there.
-    #[must_use]
     pub fn text(&self, column: &str) -> Option<&str> {
         self.values.get(column).map(|text| text.trim()).filter(|text| !text.is_empty())
     }
 
     /// Columns that were asked for as a number, a flag, a time or JSON, and hold something else.
-    #[must_use]
     pub fn unreadable(&self) -> Vec<String> {
         self.unreadable.borrow().iter().cloned().collect()
     }
@@ -120,19 +118,16 @@ impl PeerRow {
     }
 
     /// A whole number; `None` if there is none.
-    #[must_use]
     pub fn int(&self, column: &str) -> Option<i64> {
         self.read(column, |text| text.parse().ok())
     }
 
     /// A decimal number, also in scientific notation; `None` if there is none.
-    #[must_use]
     pub fn decimal(&self, column: &str) -> Option<Decimal> {
         self.read(column, decimal)
     }
 
     /// A flag; `None` if there is none.
-    #[must_use]
     pub fn flag(&self, column: &str) -> Option<bool> {
         self.read(column, |text| match text.to_ascii_lowercase().as_str() {
             "true" | "t" | "1" => Some(true),
@@ -142,7 +137,6 @@ impl PeerRow {
     }
 
     /// A time; `None` if there is none.
-    #[must_use]
     pub fn time(&self, column: &str) -> Option<Timestamp> {
         self.read(column, |text| {
             let millis = decimal(text)?.checked_mul(Decimal::ONE_THOUSAND)?;
@@ -151,7 +145,6 @@ impl PeerRow {
     }
 
     /// A JSON value; `None` if there is none.
-    #[must_use]
     pub fn json(&self, column: &str) -> Option<serde_json::Value> {
         self.read(column, |text| serde_json::from_str(text).ok())
     }
@@ -185,7 +178,6 @@ pub struct PeerData {
 
 impl PeerData {
     /// The rows of a table; none if the peer lacks it.
-    #[must_use]
     pub fn rows(&self, table: &str) -> &[PeerRow] {
         self.tables.get(table).map_or(&[], Vec::as_slice)
     }
@@ -234,9 +226,6 @@ pub type Since<'a> = &'a (dyn Fn(&BTreeMap<&'static str, Vec<PeerRow>>) -> Times
 
 /// Reads a peer. Before `since` minutes are summed. For a dump `since` is called before the tables
 /// exist.
-///
-/// # Errors
-/// [`PeerError`].
 pub async fn read_peer(
     source: &PeerSource,
     schema: &PeerSchema,

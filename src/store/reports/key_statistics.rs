@@ -105,9 +105,6 @@ impl Store {
     /// The use of each of the user's keys that are not deleted, oldest key first: by model for the
     /// requests that started from `from` to just before `until`, and in total. Everything as of one
     /// moment.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn key_statistics(
         &self,
         user: UserId,

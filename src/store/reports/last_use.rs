@@ -37,9 +37,6 @@ const KEYS_OF: &str = keys!(" WHERE user_id = $1");
 
 impl Store {
     /// Of all keys, or those of one user.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn last_uses(&self, user: Option<UserId>) -> Result<Vec<LastUse>, StoreError> {
         let mut values = Values::default();
         let sql = match user {

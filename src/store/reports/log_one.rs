@@ -20,9 +20,6 @@ pub(super) fn by_id(at: usize) -> String {
 
 impl Store {
     /// The request with this id, if the log still has it.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn usage_log(&self, id: RequestId) -> Result<Option<LogRow>, StoreError> {
         let rest = format!("WHERE {}", by_id(1));
         let sql = AssertSqlSafe(sql::select("request_log", log_row::LOG_COLUMNS, &rest));

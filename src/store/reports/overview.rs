@@ -175,9 +175,6 @@ impl OverviewRange {
 
 impl Store {
     /// The day so far.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn overview(&self, ask: &OverviewAsk<'_>) -> Result<OverviewFound, StoreError> {
         report!(self, |tx| overview(tx, ask))
     }

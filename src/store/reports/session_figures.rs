@@ -71,9 +71,6 @@ const FIGURES: &str = "SELECT asked.key_id AS key_id, asked.session_id AS sessio
 
 impl Store {
     /// The figures of the sessions that have an ended request, unordered.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn session_figures(
         &self,
         asked: &[SessionQuery],

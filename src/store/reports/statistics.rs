@@ -60,7 +60,6 @@ pub struct Series {
 
 impl Series {
     /// The cost of all intervals together, in nano-USD.
-    #[must_use]
     pub fn cost(&self) -> NanoUsd {
         self.points.iter().map(|(_, cost)| *cost).sum()
     }
@@ -91,9 +90,6 @@ impl GroupBy {
 
 impl Store {
     /// The lines with any use in these intervals, most expensive first.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn series(&self, ask: &SeriesAsk) -> Result<Vec<Series>, StoreError> {
         report!(self, |tx| series(tx, ask))
     }

@@ -95,7 +95,6 @@ impl DatabaseFigures {
     }
 
     /// A table's number of rows.
-    #[must_use]
     pub fn rows(&self, table: &str) -> i64 {
         self.tables.iter().find(|figures| figures.name == table).map_or(0, |figures| figures.rows)
     }
@@ -106,13 +105,11 @@ impl DatabaseFigures {
     }
 
     /// The number of users in the ledger.
-    #[must_use]
     pub fn users(&self) -> usize {
         self.users.len()
     }
 
     /// The ledger's sums over all users: cost in USD, then tokens of each kind.
-    #[must_use]
     pub fn sums(&self) -> Vec<(&'static str, String)> {
         let total =
             |at: usize| self.users.iter().filter_map(|user| user.sums.get(at)).sum::<i128>();
@@ -125,7 +122,6 @@ impl DatabaseFigures {
     }
 
     /// The differences from the figures of the other side.
-    #[must_use]
     pub fn differences(&self, there: &Self) -> Vec<Difference> {
         let mut found = Vec::new();
         let mut compare = |what: String, here: String, there: String| {

@@ -57,17 +57,11 @@ impl TransferSource {
     }
 
     /// All figures. Reads the whole database.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn figures(&self) -> Result<DatabaseFigures, TransferError> {
         Ok(DatabaseFigures::of(&mut *self.store.reader().await?, &self.tables).await?)
     }
 
     /// Every table with its number of rows.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn rows(&self) -> Result<Vec<(&'static str, i64)>, TransferError> {
         let mut connection = self.store.reader().await?;
         let mut rows = Vec::with_capacity(self.tables.len());

@@ -118,9 +118,6 @@ impl TransferTarget {
     }
 
     /// Removes the copied rows. Only for a database that carries the mark.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn start_over(&mut self, figures: &DatabaseFigures) -> Result<(), TransferError> {
         let mut tx = self.store.write().await?;
         tx.execute(LOCK).await?;
@@ -161,9 +158,6 @@ impl TransferTarget {
     }
 
     /// New rows get numbers above the highest; the mark is removed. From then on gateways start.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn finish(&mut self, source: &TransferSource) -> Result<(), TransferError> {
         let mut tx = self.store.write().await?;
         tx.execute(LOCK).await?;

@@ -20,7 +20,6 @@ pub struct Input<'a> {
 
 impl<'a> Input<'a> {
     /// `None` if there are fewer than three bytes.
-    #[must_use]
     pub fn read(data: &'a [u8]) -> Option<Self> {
         let [pair, flags, cut, body @ ..] = data else { return None };
         let pair = pair.wrapping_sub(b'@');
@@ -30,14 +29,12 @@ impl<'a> Input<'a> {
     }
 
     /// The switch with this number, 0 to 5.
-    #[must_use]
     pub const fn flag(&self, number: u8) -> bool {
         self.flags >> number & 1 == 1
     }
 
     /// The body in pieces: single bytes, or pieces of pseudo-random sizes that are the same for the
     /// same input.
-    #[must_use]
     pub fn pieces(&self) -> Vec<&'a [u8]> {
         let mut state = u32::from(self.cut) + 1;
         let mut rest = self.body;
@@ -56,7 +53,6 @@ impl<'a> Input<'a> {
     }
 
     /// A reply's context, with switches 0 to 3 for the client's options.
-    #[must_use]
     pub fn context(&self) -> ReplyContext {
         ReplyContext {
             names: NameMap::default(),

@@ -174,7 +174,6 @@ impl Fixture {
     }
 
     /// Bytes of the database's files.
-    #[must_use]
     pub fn database_bytes(&self) -> u64 {
         let size =
             |name: &str| std::fs::metadata(self.data.join(name)).map_or(0, |meta| meta.len());
@@ -183,7 +182,6 @@ impl Fixture {
 }
 
 /// The name of a model.
-#[must_use]
 pub fn model(number: usize) -> String {
     format!("soak-{number}")
 }

@@ -150,7 +150,6 @@ impl Watch {
     }
 
     /// The comparison, in words.
-    #[must_use]
     pub fn verdict(&self) -> String {
         let settled: Vec<&Sample> =
             self.samples.iter().filter(|sample| sample.at >= self.warm_up).collect();

@@ -25,20 +25,17 @@ impl Timestamp {
     }
 
     /// Milliseconds from `earlier` to `self`; negative when `earlier` is later.
-    #[must_use]
     pub fn since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)
     }
 
     /// Whether `earlier` lies less than `ms` milliseconds in the past. `false` if it lies ahead,
     /// because the clock was set back.
-    #[must_use]
     pub fn is_within(self, ms: i64, earlier: Self) -> bool {
         (-JITTER_MS..ms).contains(&self.since(earlier))
     }
 
     /// As a calendar time in UTC. Out-of-range values become the epoch.
-    #[must_use]
     pub fn to_utc(self) -> DateTime<Utc> {
         Utc.timestamp_millis_opt(self.0).single().unwrap_or(DateTime::UNIX_EPOCH)
     }
@@ -46,7 +43,6 @@ impl Timestamp {
     /// ISO 8601 with milliseconds and `Z`, the wire form of every time.
     ///
     /// Every request writes one: written by hand, as chrono takes some thousand instructions.
-    #[must_use]
     pub fn to_iso(self) -> String {
         let Some((year, month, day)) = civil(self.0.div_euclid(DAY_MS)) else {
             return self.to_utc().to_rfc3339_opts(SecondsFormat::Millis, true);
@@ -128,7 +124,6 @@ pub struct ManualClock(AtomicI64);
 
 impl ManualClock {
     /// A clock that shows this time until it is changed.
-    #[must_use]
     pub fn at(now: Timestamp) -> Self {
         Self(AtomicI64::new(now.0))
     }

@@ -35,13 +35,11 @@ impl ErrorCategory {
     pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The category's name, as on the wire and in the database.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 
     /// The category of this name; `None` if there is none. Letter case counts.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         text.parse().ok()
     }
@@ -62,20 +60,17 @@ pub enum AppliesTo {
 
 impl AppliesTo {
     /// The name on the wire and in the database: `4xx` or `all`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 
     /// Reads what [`Self::as_str`] writes; `None` for any other text.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         text.parse().ok()
     }
 
     /// Whether an error with this HTTP status is examined. An error in place of a success reply has
     /// a status below 400 and is always examined.
-    #[must_use]
     pub const fn covers(self, status: u16) -> bool {
         match self {
             Self::ClientErrors => status < 500,

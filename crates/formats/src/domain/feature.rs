@@ -355,25 +355,21 @@ impl Feature {
     pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// Its row.
-    #[must_use]
     pub fn row(self) -> &'static FeatureRow {
         &FEATURES[self as usize]
     }
 
     /// Its name in records.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.row().name
     }
 
     /// Reads what [`Self::as_str`] writes; `None` for any other text.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         FEATURES.iter().find(|row| row.name == text).map(|row| row.feature)
     }
 
     /// The hosted tool of this `type`; `None` if the client runs it.
-    #[must_use]
     pub fn of_tool_type(kind: &str) -> Option<Self> {
         if OF_CLIENT.iter().any(|known| matches(known, kind)) {
             return None;
@@ -383,14 +379,12 @@ impl Feature {
     }
 
     /// Whether a model's name asks for a web search: OpenRouter's `…:online`.
-    #[must_use]
     pub fn is_search_of_name(model: &str) -> bool {
         let end = model.len().checked_sub(":online".len()).and_then(|at| model.get(at..));
         end.is_some_and(|end| end.eq_ignore_ascii_case(":online"))
     }
 
     /// What its use is charged for, if this type or member asks for it.
-    #[must_use]
     pub fn fee(self, word: &str) -> Fee {
         let row = self.row();
         let other = row.other_fees.iter().find(|(known, _)| matches(known, word));

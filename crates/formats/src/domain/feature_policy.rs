@@ -16,7 +16,6 @@ impl FeatureSet {
     }
 
     /// Their names.
-    #[must_use]
     pub fn names(self) -> Vec<String> {
         self.iter().map(|feature| feature.as_str().to_owned()).collect()
     }
@@ -59,7 +58,6 @@ pub struct FeaturePolicy {
 impl FeaturePolicy {
     /// Whether it allows the feature; `None` if it does not say. A feature's own name goes before a
     /// class, and within each what is allowed before what is denied.
-    #[must_use]
     pub fn says(&self, feature: Feature) -> Option<bool> {
         let Self { allowed, denied } = self;
         let of = |bits: u32| match (allowed.0 & bits != 0, denied.0 & bits != 0) {
@@ -72,7 +70,6 @@ impl FeaturePolicy {
 
     /// What it says of a tool's use without a price: served, if it allows `unpriced_tools`;
     /// refused, if it denies those and does not allow the tool. `None` if it does not say.
-    #[must_use]
     pub fn unpriced(&self, feature: Feature) -> Option<Unpriced> {
         let class = Feature::UnpricedTools.bit();
         if self.allowed.0 & class != 0 {
@@ -121,14 +118,12 @@ pub struct FeatureUse {
 
 impl FeatureUse {
     /// A use, before any record was asked.
-    #[must_use]
     pub const fn new(feature: Feature, member: &'static str, fee: Fee) -> Self {
         Self { feature, member, is_granted: false, fee, needs_price: false }
     }
 
     /// Whether a provider with this policy may be asked. `converted`: in another format than the
     /// client's.
-    #[must_use]
     pub fn fits(&self, policy: &FeaturePolicy, converted: bool) -> bool {
         let row = self.feature.row();
         let needs_grant = row.sort == Sort::Payer && !self.is_granted;

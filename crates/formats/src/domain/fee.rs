@@ -31,13 +31,11 @@ pub enum Fee {
 
 impl Fee {
     /// Whether both are of the same tool: its containers may be of several sizes.
-    #[must_use]
     pub fn is_same_tool(self, other: Self) -> bool {
         self == other || matches!((self, other), (Self::Container(_), Self::Container(_)))
     }
 
     /// The fee for a container with this `memory_limit`; `None` for one that is named by its id.
-    #[must_use]
     pub fn of_container(memory: Option<&str>) -> Self {
         let large = |memory: &str| LARGE.iter().find(|(size, _)| *size == memory);
         Self::Container(match memory {

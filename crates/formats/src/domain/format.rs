@@ -27,13 +27,11 @@ impl WireFormat {
     pub const ALL: [Self; 4] = [Self::Native, Self::Responses, Self::Chat, Self::AltCli];
 
     /// The format's id, see docs/concepts.md.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 
     /// The format of this id; `None` if there is none.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         text.parse().ok()
     }

@@ -14,13 +14,11 @@ pub struct Groups(Vec<String>);
 
 impl Groups {
     /// Reads `a, b,,a` as `{a, b}`.
-    #[must_use]
     pub fn parse(text: &str) -> Self {
         text.split(',').collect()
     }
 
     /// The names as stored; may be empty (which means `default`).
-    #[must_use]
     pub fn names(&self) -> &[String] {
         &self.0
     }
@@ -33,19 +31,16 @@ impl Groups {
 
     /// Whether the effective names contain `name`. An empty set has `default`; `*` has no special
     /// meaning here.
-    #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.effective().any(|n| n == name)
     }
 
     /// Whether a key with these groups may use a provider with those tags.
-    #[must_use]
     pub fn reach(&self, tags: &Self) -> bool {
         self.has(ALL) || tags.effective().any(|tag| self.has(tag))
     }
 
     /// The union of the effective names of both.
-    #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         self.effective().chain(other.effective()).collect()
     }

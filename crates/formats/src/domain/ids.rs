@@ -52,13 +52,11 @@ impl RequestId {
     pub const NONE: Self = Self(uuid::Uuid::nil());
 
     /// A fresh id of the present time. It reads the machine's clock and random source.
-    #[must_use]
     pub fn new() -> Self {
         Self(uuid::Uuid::now_v7())
     }
 
     /// Reads what [`fmt::Display`] writes.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         uuid::Uuid::try_parse(text).ok().map(Self)
     }
@@ -88,7 +86,6 @@ impl SessionId {
     pub const MAX_LEN: usize = 128;
 
     /// The id's text: the client's own, a hash of a longer one, or derived from the request.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

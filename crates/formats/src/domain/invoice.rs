@@ -23,19 +23,16 @@ pub enum InvoiceKind {
 
 impl InvoiceKind {
     /// The name on the wire and in the database.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 
     /// The kind of this name.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         text.parse().ok()
     }
 
     /// The vendor's own address.
-    #[must_use]
     pub const fn base(self) -> &'static str {
         match self {
             Self::Anthropic => "https://api.anthropic.com",
@@ -95,7 +92,6 @@ pub enum TokenKind {
 
 impl Tokens {
     /// `count` tokens of one kind.
-    #[must_use]
     pub fn of(kind: TokenKind, count: i64) -> Self {
         let mut tokens = Self::default();
         match kind {
@@ -109,7 +105,6 @@ impl Tokens {
     }
 
     /// The tokens of one kind.
-    #[must_use]
     pub const fn get(&self, kind: TokenKind) -> i64 {
         match kind {
             TokenKind::Input => self.input,
@@ -121,7 +116,6 @@ impl Tokens {
     }
 
     /// All kinds together.
-    #[must_use]
     pub const fn total(&self) -> i64 {
         self.input
             .saturating_add(self.cache_read)

@@ -15,7 +15,6 @@ pub struct KeyHash(pub [u8; 32]);
 
 impl KeyHash {
     /// Whether both are equal, in constant time.
-    #[must_use]
     pub fn matches(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).fold(0, |differing, (a, b)| differing | (a ^ b)) == 0
     }
@@ -74,19 +73,16 @@ pub struct Key {
 
 impl Key {
     /// Enabled, unexpired and not deleted.
-    #[must_use]
     pub fn is_usable(&self, now: Timestamp) -> bool {
         self.is_enabled && self.deleted_at.is_none() && !self.is_expired(now)
     }
 
     /// Whether `expires_at` has been reached at `now`.
-    #[must_use]
     pub fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|at| at <= now)
     }
 
     /// `sk-ab12…wxyz`
-    #[must_use]
     pub fn masked(&self) -> String {
         format!("{}…{}", self.prefix, self.last_four)
     }
@@ -113,13 +109,11 @@ pub enum CacheTtl {
 
 impl CacheTtl {
     /// The name on the wire and in the database: `inherit`, `5m` or `1h`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 
     /// Reads what [`Self::as_str`] writes; `None` for any other text.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         text.parse().ok()
     }

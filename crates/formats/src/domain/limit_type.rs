@@ -26,13 +26,11 @@ impl Period {
         [Self::Total, Self::FiveHours, Self::Daily, Self::Weekly, Self::Monthly];
 
     /// The name on the wire, such as `5h`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 
     /// The limit for it, if there is one.
-    #[must_use]
     pub const fn limit_of(self, limits: &Limits) -> Option<NanoUsd> {
         *limits.money().get(self)
     }
@@ -115,13 +113,11 @@ impl LimitType {
     ];
 
     /// The name in refusals and their headers, such as `key_5h`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 
     /// Whether it is a limit of the key, not of the user.
-    #[must_use]
     pub const fn is_keys(self) -> bool {
         matches!(
             self,
@@ -135,7 +131,6 @@ impl LimitType {
     }
 
     /// The period of a spending limit; `None` for another limit.
-    #[must_use]
     pub const fn period(self) -> Option<Period> {
         match self {
             Self::KeyTotal | Self::UserTotal => Some(Period::Total),

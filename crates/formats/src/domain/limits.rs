@@ -27,7 +27,6 @@ pub struct Limits {
 
 impl Limits {
     /// Whether there is any spending limit.
-    #[must_use]
     pub fn of_money(&self) -> bool {
         Period::IN_ORDER.iter().any(|period| period.limit_of(self).is_some())
     }
@@ -121,13 +120,11 @@ pub enum ResetMode {
 
 impl ResetMode {
     /// The name on the wire and in the database: `fixed` or `rolling`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 
     /// Reads what [`Self::as_str`] writes; `None` for any other text.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         text.parse().ok()
     }
@@ -146,7 +143,6 @@ impl TimeOfDay {
 
     /// Accepts `9:05` and `09:05`, up to `23:59` (docs/limits-and-money.md:
     /// `^([01]?[0-9]|2[0-3]):[0-5][0-9]$`).
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (hours, minutes) = text.split_once(':')?;
         let digits = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
@@ -158,13 +154,11 @@ impl TimeOfDay {
     }
 
     /// The hour, 0–23.
-    #[must_use]
     pub const fn hour(self) -> u32 {
         (self.0 / 60) as u32
     }
 
     /// The minute of the hour, 0–59.
-    #[must_use]
     pub const fn minute(self) -> u32 {
         (self.0 % 60) as u32
     }

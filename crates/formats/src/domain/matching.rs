@@ -17,13 +17,11 @@ pub enum MatchType {
 
 impl MatchType {
     /// The name on the wire and in the database: `contains`, `exact` or `regex`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 
     /// The kind of this name, as on the wire and in the database.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         text.parse().ok()
     }

@@ -39,7 +39,6 @@ impl TryFrom<String> for ModelNumber {
 }
 
 /// The name in lower case, without an allocation if it already is.
-#[must_use]
 pub fn lower(name: &str) -> Cow<'_, str> {
     if name.bytes().any(|letter| letter.is_ascii_uppercase()) {
         name.to_ascii_lowercase().into()
@@ -73,7 +72,6 @@ pub struct ModelRows<F>(Vec<(Box<str>, Vec<Row<F>>)>);
 impl<F: DeserializeOwned + Clone> ModelRows<F> {
     /// The rows of a section of the shipped file; none if that cannot be read. Each call parses the
     /// file: keep the result.
-    #[must_use]
     pub fn shipped(section: &str) -> Self {
         let sections: Value = serde_json::from_str(SHIPPED).unwrap_or_default();
         let rows = sections.get(section).and_then(|rows| Vec::deserialize(rows).ok());

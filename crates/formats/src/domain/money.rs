@@ -28,20 +28,17 @@ impl NanoUsd {
     pub const MAX_OF_REQUEST: Self = Self::usd(10_000_000);
 
     /// An amount of whole dollars. More than 9.2 billion overflow: for constants only.
-    #[must_use]
     pub const fn usd(dollars: i64) -> Self {
         Self(dollars * Self::PER_USD)
     }
 
     /// Rounds to the nearest nano-USD, halves away from zero. `None` when out of range.
-    #[must_use]
     pub fn from_decimal(usd: Decimal) -> Option<Self> {
         let rounded = usd.round_dp_with_strategy(PLACES, RoundingStrategy::MidpointAwayFromZero);
         (rounded.checked_mul(Decimal::from(Self::PER_USD))?).to_i64().map(Self)
     }
 
     /// The exact amount in USD, with nine decimal places.
-    #[must_use]
     pub fn to_decimal(self) -> Decimal {
         Decimal::new(self.0, PLACES)
     }

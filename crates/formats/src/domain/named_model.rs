@@ -22,7 +22,6 @@ impl NamedModel {
     pub const PROVIDERS_CHOICE: &str = "default";
 
     /// Whether the provider chooses the model.
-    #[must_use]
     pub fn is_providers_choice(&self) -> bool {
         self.member == Self::FALLBACKS && self.name == Self::PROVIDERS_CHOICE
     }

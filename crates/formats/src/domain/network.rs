@@ -6,7 +6,6 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 /// The address as text. Every record has one, and `Display` takes 1 300 instructions for IPv4.
-#[must_use]
 pub fn text(address: IpAddr) -> Arc<str> {
     let IpAddr::V4(v4) = address else { return address.to_string().into() };
     let mut text = String::with_capacity("255.255.255.255".len());
@@ -29,7 +28,6 @@ pub struct Network {
 impl Network {
     /// Reads `address/prefix` or `address`. Bits beyond the prefix must be zero, so that a typing
     /// error is detected.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (address, prefix) =
             text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
@@ -47,7 +45,6 @@ impl Network {
     }
 
     /// An IPv6 network never contains an IPv4 address, nor the reverse.
-    #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         self.base.is_ipv4() == address.is_ipv4() && bits(address) & self.mask() == bits(self.base)
     }
@@ -64,20 +61,17 @@ pub struct Networks(Vec<Network>);
 
 impl Networks {
     /// `None` if one of the texts is not a network.
-    #[must_use]
     pub fn parse<T: AsRef<str>>(texts: &[T]) -> Option<Self> {
         texts.iter().map(|text| Network::parse(text.as_ref())).collect::<Option<_>>().map(Self)
     }
 
     /// Whether the list has no network, so that it contains no address.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Whether one of the networks contains the address. An IPv4-mapped IPv6 address counts as
     /// IPv4: this is how a listener on `[::]` shows IPv4 peers.
-    #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         !self.0.is_empty() && {
             let address = address.to_canonical();
@@ -124,7 +118,6 @@ const NOT_PUBLIC_V6: [(&str, &str); 5] = [
 
 /// Why an address is not public; `None` if it is. IPv4 addresses inside IPv6 ones (mapped,
 /// compatible, translated) are judged as IPv4; tunnels that could lead to any address are refused.
-#[must_use]
 pub fn not_public(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(v4) => within(&NOT_PUBLIC_V4, IpAddr::V4(v4)),
@@ -155,7 +148,6 @@ fn not_public_v6(v6: Ipv6Addr) -> Option<&'static str> {
 
 /// The IPv4 address inside an IPv6 one: `::ffff:a.b.c.d`, `::a.b.c.d`, `64:ff9b::a.b.c.d`. (6to4
 /// and Teredo do not matter here, since all of them are refused.)
-#[must_use]
 pub fn embedded(v6: Ipv6Addr) -> Option<Ipv4Addr> {
     let segments = v6.segments();
     let [high, low] = [segments[6], segments[7]].map(u16::to_be_bytes);

@@ -80,19 +80,16 @@ impl PartKind {
     pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The name in records and on the wire, such as `advisor_message`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 
     /// Whether it is a pass over a model. If a reply has one, its tokens are charged by its passes.
-    #[must_use]
     pub const fn is_pass(self) -> bool {
         self.is_reply() || matches!(self, Self::AdvisorMessage | Self::Compaction | Self::OtherPass)
     }
 
     /// Whether it is a pass that made the reply itself, or declined to.
-    #[must_use]
     pub const fn is_reply(self) -> bool {
         matches!(self, Self::Message | Self::FallbackMessage)
     }
@@ -100,7 +97,6 @@ impl PartKind {
 
 impl Part {
     /// For logs and traces: kind, model, tokens in and out, calls, and the cost in USD.
-    #[must_use]
     pub fn summary(&self) -> String {
         let (kind, model) = (self.kind.as_str(), self.model.as_deref().unwrap_or("-"));
         let (input, output) = (self.usage.total_input(), self.usage.output);
@@ -109,13 +105,11 @@ impl Part {
     }
 
     /// Calls of a tool, without a cost yet.
-    #[must_use]
     pub fn calls(kind: PartKind, quantity: u64) -> Self {
         Self { quantity, ..Self::new(kind, None, Usage::default()) }
     }
 
     /// A part without a cost yet.
-    #[must_use]
     pub fn new(kind: PartKind, model: Option<Arc<str>>, usage: Usage) -> Self {
         Self { kind, model, usage, quantity: 0, free: false, cost: None, price_model: None }
     }

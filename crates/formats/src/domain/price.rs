@@ -22,13 +22,11 @@ pub enum PriceSource {
 
 impl PriceSource {
     /// The name on the wire and in the database: `manual`, `sync` or `seed`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 
     /// Reads what [`Self::as_str`] writes; `None` for any other text.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         text.parse().ok()
     }
@@ -53,7 +51,6 @@ pub struct Price {
 
 impl Price {
     /// A row from its entry and the entry's rates.
-    #[must_use]
     pub fn new(
         model: String,
         source: PriceSource,
@@ -81,13 +78,11 @@ impl From<&serde_json::Value> for PriceData {
 
 impl PriceData {
     /// The text of the JSON object.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// The entry as a JSON value. Each call parses the text: not for the request path.
-    #[must_use]
     pub fn parse(&self) -> serde_json::Value {
         serde_json::from_str(&self.0).unwrap_or_default()
     }
@@ -137,7 +132,6 @@ pub enum CostKind {
 
 impl CostKind {
     /// Whether its rate is per token.
-    #[must_use]
     pub const fn is_token(self) -> bool {
         !matches!(
             self,
@@ -146,7 +140,6 @@ impl CostKind {
     }
 
     /// The kind's name in the administration API, such as `cache_write_5m`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
@@ -171,7 +164,6 @@ pub struct Rates(Box<[Rate]>);
 
 impl Rates {
     /// Of two rates for the same kind, tier and threshold the first wins.
-    #[must_use]
     pub fn new(mut rates: Vec<Rate>) -> Self {
         let key = |rate: &Rate| (rate.kind, rate.tier.as_str(), rate.above);
         rates.sort_by_key(key);
@@ -185,13 +177,11 @@ impl Rates {
     }
 
     /// Whether the entry has no rate, so that it charges nothing.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// The rate for every request of the standard tier, if there is one.
-    #[must_use]
     pub fn base(&self, kind: CostKind) -> Option<Decimal> {
         let is_base = |r: &&Rate| r.kind == kind && r.tier == ServiceTier::Standard && r.above == 0;
         self.iter().find(is_base).map(|rate| rate.usd)

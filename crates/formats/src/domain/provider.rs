@@ -35,19 +35,16 @@ pub enum ProviderType {
 
 impl ProviderType {
     /// The id on the wire and in the database, such as `chat-compatible`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 
     /// The type of this id; `None` if there is none.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         text.parse().ok()
     }
 
     /// The format of the requests that such a provider is sent. Both native types share one.
-    #[must_use]
     pub const fn format(self) -> WireFormat {
         match self {
             Self::Native | Self::NativeAuth => WireFormat::Native,
@@ -75,13 +72,11 @@ pub enum InstructionsStrategy {
 
 impl InstructionsStrategy {
     /// The name on the wire and in the database: `auto`, `force_official` or `keep_original`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 
     /// Reads what [`Self::as_str`] writes; `None` for any other text.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         text.parse().ok()
     }
@@ -209,7 +204,6 @@ pub struct ProviderTimeouts {
 
 impl Provider {
     /// The model name for this provider if the client requests `requested`.
-    #[must_use]
     pub fn upstream_model<'a>(&'a self, requested: &'a str) -> &'a str {
         self.model_redirects
             .iter()
@@ -219,7 +213,6 @@ impl Provider {
 
     /// Whether `requested` is a redirect, or in the list of allowed models (an empty list allows
     /// all).
-    #[must_use]
     pub fn supports_model(&self, requested: &str) -> bool {
         self.allowed_models.is_empty()
             || self.model_redirects.iter().any(|(from, _)| from == requested)
@@ -228,7 +221,6 @@ impl Provider {
 
     /// Whether a model may be used here that a request names beside its own. No redirect makes it
     /// another one.
-    #[must_use]
     pub fn allows_named(&self, named: &NamedModel) -> bool {
         self.allowed_models.is_empty()
             || named.is_providers_choice()
@@ -237,7 +229,6 @@ impl Provider {
 }
 
 /// Whether `model` is in `patterns`, where a trailing `*` matches any suffix.
-#[must_use]
 pub fn model_matches(patterns: &[String], model: &str) -> bool {
     patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
         Some(prefix) => model.starts_with(prefix),

@@ -91,14 +91,12 @@ pub struct Record {
 impl Record {
     /// The time of its admission, to which the cost belongs: in limits, sums and statistics. The
     /// start, if it was not admitted.
-    #[must_use]
     pub fn counts_at(&self) -> Timestamp {
         self.started_at.plus_ms(self.admitted_ms)
     }
 
     /// Whether a limit of a key or a user refused it: by the statuses of limits, and before any
     /// provider was tried.
-    #[must_use]
     pub const fn is_limit_refusal(&self) -> bool {
         matches!(self.outcome, RequestOutcome::Refused)
             && self.provider_id.is_none()
@@ -106,7 +104,6 @@ impl Record {
     }
 
     /// The price entry of the cost; `None` if nothing was charged.
-    #[must_use]
     pub fn priced_by(&self) -> Option<&str> {
         // A price may be 0; without usage, no price was looked up.
         self.cost.filter(|cost| *cost != NanoUsd::ZERO || self.usage != Usage::default())?;
@@ -142,13 +139,11 @@ impl RequestOutcome {
     pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// A request without the expected result; a client that closes early is not an error.
-    #[must_use]
     pub const fn is_error(self) -> bool {
         !matches!(self, Self::Completed | Self::ClientAborted)
     }
 
     /// The name on the wire and in the database, such as `upstream_failed`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }

@@ -14,19 +14,16 @@ pub struct Secret(String);
 
 impl Secret {
     /// Wraps the text. It is neither changed nor checked; an empty one is accepted.
-    #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
     /// The text itself. Call it only where the credential leaves the process.
-    #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
     /// `sk-a…wxyz`: enough to recognise, not enough to use. Short secrets are masked completely.
-    #[must_use]
     pub fn masked(&self) -> String {
         let chars: Vec<char> = self.0.chars().collect();
         if chars.len() < 16 {
@@ -39,7 +36,6 @@ impl Secret {
 }
 
 /// Whether the text stands for a secret that it does not hold.
-#[must_use]
 pub fn is_masked(text: &str) -> bool {
     text.ends_with(MASK) || text.contains('…')
 }

@@ -44,7 +44,6 @@ pub struct GroupFeatures {
 
 impl GroupFeatures {
     /// Each group once, in the order of the names, without those that say nothing.
-    #[must_use]
     pub fn merged(all: Vec<Self>) -> Vec<Self> {
         let mut groups: BTreeMap<String, FeaturePolicy> = BTreeMap::new();
         for Self { group, features } in all {
@@ -58,7 +57,6 @@ impl GroupFeatures {
 
 impl SystemSettings {
     /// What the groups of a key say together.
-    #[must_use]
     pub fn features_of(&self, groups: &Groups) -> FeaturePolicy {
         let of = self.group_features.iter().filter(|one| groups.has(&one.group));
         of.fold(FeaturePolicy::default(), |all, one| all.and(one.features))

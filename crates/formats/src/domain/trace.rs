@@ -39,7 +39,6 @@ const LENGTH: usize = 55;
 impl SpanContext {
     /// Reads a `traceparent` header. Later versions may append further fields. `None` if it is
     /// malformed: a new trace then starts, as the standard says.
-    #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
         let (head, rest) = text.split_at_checked(LENGTH)?;
         let dashes = [2, 35, 52].iter().all(|place| head[*place] == b'-');

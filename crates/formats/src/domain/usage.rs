@@ -78,7 +78,6 @@ impl ServiceTier {
     ];
 
     /// The name in records and on the wire, such as `flex`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
@@ -86,7 +85,6 @@ impl ServiceTier {
 
 impl Usage {
     /// All input tokens: fresh, read from a cache and written to one.
-    #[must_use]
     pub const fn total_input(&self) -> u64 {
         self.input
             .saturating_add(self.cache_write_5m)
@@ -95,7 +93,6 @@ impl Usage {
     }
 
     /// Input and output tokens together.
-    #[must_use]
     pub const fn total(&self) -> u64 {
         self.total_input().saturating_add(self.output)
     }

@@ -22,13 +22,11 @@ pub enum Role {
 
 impl Role {
     /// The name on the wire and in the database: `admin` or `user`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 
     /// Reads what [`Self::as_str`] writes; `None` for any other text.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         text.parse().ok()
     }
@@ -79,13 +77,11 @@ pub struct User {
 
 impl User {
     /// Enabled, not deleted and not expired at `now`.
-    #[must_use]
     pub fn is_active(&self, now: Timestamp) -> bool {
         self.is_enabled && self.deleted_at.is_none() && !self.is_expired(now)
     }
 
     /// Whether `expires_at` has been reached at `now`.
-    #[must_use]
     pub fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|at| at <= now)
     }

@@ -8,7 +8,6 @@ pub const NUMBER: &str = env!("CARGO_PKG_VERSION");
 pub const COMMIT: Option<&str> = option_env!("TOLLGATE_COMMIT");
 
 /// Both: `0.1.0 (commit 0123456789ab)`, or `0.1.0 (development build)`.
-#[must_use]
 pub fn text() -> &'static str {
     static TEXT: LazyLock<String> = LazyLock::new(|| match COMMIT {
         Some(commit) => format!("{NUMBER} (commit {commit})"),

@@ -47,7 +47,6 @@ impl Filter {
     }
 
     /// Whether a mark was removed.
-    #[must_use]
     pub const fn has_removed(&self) -> bool {
         self.seen == BOM.len()
     }

@@ -21,7 +21,6 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 ///
 /// A proxy that sets one of the two headers passes the other one on unchanged. If a request has
 /// both and they name different addresses, neither is trusted, and the peer's address counts.
-#[must_use]
 pub fn client_address(peer: IpAddr, headers: &HeaderMap, trusted: &Networks) -> IpAddr {
     let peer = peer.to_canonical();
     if !trusted.contains(peer) {

@@ -141,7 +141,6 @@ static BODY: Node<CountTag> = Node::object(&[
 ]);
 
 /// Whether a body is a provider's answer to a request for a token count.
-#[must_use]
 pub fn is_count(body: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Count {
@@ -175,7 +174,6 @@ pub fn estimate(chunks: &[Bytes], limits: PeekLimits) -> Result<u64, BadRequest>
 
 /// A rougher estimate from the peek's figures: for reservations, where speed matters and an error
 /// of a third does not.
-#[must_use]
 pub fn from_peek(peek: &Peek) -> u64 {
     let text = peek.body_len.saturating_sub(peek.media_len) as u64;
     (text / 4 + peek.media_count as u64 * PER_IMAGE + peek.remote_count as u64 * PER_REMOTE).max(1)
@@ -183,7 +181,6 @@ pub fn from_peek(peek: &Peek) -> u64 {
 
 /// As [`from_peek`], an upper bound: no token is shorter than a byte. For media the estimate is the
 /// same.
-#[must_use]
 pub fn bound_from_peek(peek: &Peek) -> u64 {
     let text = peek.body_len.saturating_sub(peek.media_len) as u64;
     (text + peek.media_count as u64 * PER_IMAGE + peek.remote_count as u64 * PER_REMOTE).max(1)
@@ -191,7 +188,6 @@ pub fn bound_from_peek(peek: &Peek) -> u64 {
 
 /// The tokens of generated text of which only the length in bytes of JSON is known; at least one if
 /// there is any.
-#[must_use]
 pub const fn from_len(bytes: usize) -> u64 {
     (bytes as u64 * ASCII).div_ceil(TOKEN)
 }

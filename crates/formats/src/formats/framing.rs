@@ -3,7 +3,6 @@
 
 /// Whether a raw HTTP/1 head has a field of this name. It matches everything that a parser accepts
 /// as such a field, and more: a name with spaces around it, or one in the lines after the head.
-#[must_use]
 pub fn has_field(raw: &[u8], name: &str) -> bool {
     raw.split(|byte| *byte == b'\n').any(|line| {
         let end = line.iter().position(|byte| *byte == b':').unwrap_or(0);

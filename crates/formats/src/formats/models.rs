@@ -8,7 +8,6 @@ use crate::domain::format::WireFormat;
 const CREATED: &str = "1970-01-01T00:00:00Z";
 
 /// A complete listing; the native one as a single page.
-#[must_use]
 pub fn list<'a>(format: WireFormat, names: impl Iterator<Item = &'a str>) -> Vec<u8> {
     let models: Vec<Value> = names.map(|name| model(format, name)).collect();
     let body = match format {
@@ -23,7 +22,6 @@ pub fn list<'a>(format: WireFormat, names: impl Iterator<Item = &'a str>) -> Vec
 }
 
 /// The record of one model, as a JSON body.
-#[must_use]
 pub fn one(format: WireFormat, name: &str) -> Vec<u8> {
     model(format, name).to_string().into_bytes()
 }

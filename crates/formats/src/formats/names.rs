@@ -59,7 +59,6 @@ pub struct NameMap {
 impl NameMap {
     /// The names of a request's tools, choice and history for a provider of the format `to`. Names
     /// that are equal on both sides are not stored. `request` is as the client sent it.
-    #[must_use]
     pub fn of(request: &Request<'_>, from: WireFormat, to: WireFormat) -> Self {
         let mut map = Self { to_alt_cli: to == WireFormat::AltCli, ..Self::default() };
         for tool in request.all_tools() {
@@ -96,7 +95,6 @@ impl NameMap {
     }
 
     /// The client's name for a name in the reply.
-    #[must_use]
     pub fn restore<'a>(&self, name: ToolName<'a>) -> ToolName<'a> {
         match self.originals.get(&*name.name) {
             Some(original) if name.namespace.is_none() => ToolName {
@@ -108,7 +106,6 @@ impl NameMap {
     }
 
     /// Whether the client's tool of this name takes free text.
-    #[must_use]
     pub fn is_free_text(&self, name: &ToolName<'_>) -> bool {
         let original = self.originals.get(&*fitting(name.flat(), self.to_alt_cli));
         original.is_some_and(|original| original.free_text && original.is(name))
@@ -116,13 +113,11 @@ impl NameMap {
 }
 
 /// The name for a provider of the format `to`.
-#[must_use]
 pub fn wire_name<'n>(name: &'n ToolName<'_>, to: WireFormat) -> Cow<'n, str> {
     fitting(name.flat(), to == WireFormat::AltCli)
 }
 
 /// The form of a call's id that every vendor accepts: unchanged if valid.
-#[must_use]
 pub fn call_id(id: &str) -> Cow<'_, str> {
     bounded_id(Cow::Borrowed(id))
 }
@@ -140,13 +135,11 @@ pub struct CallIds<'a> {
 
 impl<'a> CallIds<'a> {
     /// How many there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.given.len()
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.given.is_empty()
     }
@@ -185,7 +178,6 @@ impl<'a> CallIds<'a> {
 }
 
 /// An end user's id of at most 64 characters: a longer one is hashed.
-#[must_use]
 pub fn user_id(user: &str) -> Cow<'_, str> {
     if user.chars().count() <= MAX { Cow::Borrowed(user) } else { Cow::Owned(hash(user, MAX)) }
 }
@@ -209,7 +201,6 @@ fn fitting(name: Cow<'_, str>, is_word: bool) -> Cow<'_, str> {
 }
 
 /// The first `length` hexadecimal digits of the text's SHA-256.
-#[must_use]
 pub fn hash(text: &str, length: usize) -> String {
     let digest = Sha256::digest(text.as_bytes());
     let mut digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -6,7 +6,6 @@ use crate::domain::format::WireFormat;
 ///
 /// The native format has an event for it, SSE has comments. The SDKs of alt-cli take each line for
 /// data, a comment too, but skip white space, as does a reader of one JSON array.
-#[must_use]
 pub const fn ping(format: WireFormat) -> &'static [u8] {
     match format {
         WireFormat::Native => b"event: ping\ndata: {\"type\": \"ping\"}\n\n",

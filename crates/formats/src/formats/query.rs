@@ -79,7 +79,6 @@ fn is_dropped(pair: &str) -> bool {
 }
 
 /// Percent-decoding; invalid escapes stay, and invalid UTF-8 is replaced.
-#[must_use]
 pub fn decode(text: &str) -> Cow<'_, str> {
     percent_decode_str(text).decode_utf8_lossy()
 }

@@ -64,7 +64,6 @@ impl Route {
 /// method from a wrong path).
 ///
 /// `path` is without its query. One slash at the end is ignored.
-#[must_use]
 pub fn match_path(method: &Method, path: &str) -> Option<Route> {
     let path = path.strip_suffix('/').unwrap_or(path);
     if *method == Method::POST {
@@ -85,7 +84,6 @@ pub fn match_path(method: &Method, path: &str) -> Option<Route> {
 }
 
 /// The methods that a known path answers to, for an `Allow` header; `None` for an unknown path.
-#[must_use]
 pub fn methods(path: &str) -> Option<&'static str> {
     match (match_path(&Method::POST, path).is_some(), match_path(&Method::GET, path).is_some()) {
         (true, true) => Some("GET, HEAD, POST"),
@@ -96,7 +94,6 @@ pub fn methods(path: &str) -> Option<&'static str> {
 }
 
 /// The format of the clients that ask for an unknown path, by its beginning.
-#[must_use]
 pub fn format_near(path: &str) -> Option<WireFormat> {
     const NEAR: [(&str, WireFormat); 4] = [
         ("/v1beta/", WireFormat::AltCli),

@@ -86,7 +86,6 @@ pub struct Line<'a> {
 
 impl<'a, F: Fn(&str) -> Option<&'a Price>> PricedReply<'a, '_, F> {
     /// The entry that prices a part.
-    #[must_use]
     pub fn price(&self, part: &Part) -> Option<&'a Price> {
         let is_image = part.kind == PartKind::ImageGeneration;
         let model = part.model.as_deref().or(is_image.then_some(IMAGES));
@@ -141,7 +140,6 @@ impl<'a, F: Fn(&str) -> Option<&'a Price>> PricedReply<'a, '_, F> {
     }
 
     /// All lines, at the prices that there are now.
-    #[must_use]
     pub fn lines(&self, usage: &Usage, parts: &[Part]) -> Vec<Line<'a>> {
         let each = parts.iter().filter_map(|part| self.part(part)).flatten();
         self.beside(usage, parts).into_iter().flatten().chain(each).collect()

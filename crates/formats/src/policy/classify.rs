@@ -48,7 +48,6 @@ pub enum FailureClass {
 
 impl FailureClass {
     /// The name in docs/providers.md, such as `PROVIDER_ERROR`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
@@ -103,7 +102,6 @@ const REQUEST_REFUSED: &str = "request_refused";
 
 impl Verdict {
     /// Whether the provider says, in words that are not known, that the request is at fault.
-    #[must_use]
     pub fn refuses_request(&self) -> bool {
         self.reason == REQUEST_REFUSED
     }
@@ -111,7 +109,6 @@ impl Verdict {
     /// Whether the failure says something about the provider. An error of the request does not, nor
     /// does a malformed call of the model. One about the provider's credential or account does,
     /// although it ends the request.
-    #[must_use]
     pub fn blames_provider(&self) -> bool {
         let auth = [ClientError::InvalidApiKey, ClientError::BillingQuotaExceeded];
         match self.class {
@@ -142,7 +139,6 @@ pub struct Situation {
 }
 
 /// Judges one failed attempt.
-#[must_use]
 pub fn classify(failure: &AttemptFailure<'_>, situation: &Situation) -> Verdict {
     match failure {
         AttemptFailure::Network(failure) => system_error(*failure, situation),
@@ -161,7 +157,6 @@ pub fn classify(failure: &AttemptFailure<'_>, situation: &Situation) -> Verdict 
 }
 
 /// The meaning of an error rule's match, for an error with the status `upstream`.
-#[must_use]
 pub fn by_rule(rule: &ReadyRule, upstream: u16) -> Verdict {
     Verdict {
         class: FailureClass::NonRetryableClientError,

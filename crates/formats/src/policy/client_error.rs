@@ -39,14 +39,12 @@ impl ClientError {
     ];
 
     /// The error's code, such as `prompt_too_long`; also the verdict's reason.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 
     /// The status for the client if the upstream's own is not a client error (for example an error
     /// inside a 200).
-    #[must_use]
     pub const fn status(self) -> u16 {
         match self {
             Self::InvalidApiKey => 401,
@@ -57,7 +55,6 @@ impl ClientError {
     }
 
     /// Whether it concerns the upstream credential: another provider's may be valid.
-    #[must_use]
     pub const fn is_upstream_auth(self) -> bool {
         matches!(self, Self::InvalidApiKey | Self::BillingQuotaExceeded)
     }
@@ -129,7 +126,6 @@ const MODERATION: &[&str] = &[
 
 /// Whether an error reply that [`recognise`] does not know says that the request is at fault: by
 /// its status, by a moderation's words, or, within a success reply, by its type or code.
-#[must_use]
 pub fn refuses_request(reply: &ErrorReply<'_>) -> bool {
     let code = reply.code.and_then(|code| code.parse().ok());
     match reply.status {
@@ -157,7 +153,6 @@ fn is_moderation(reply: &ErrorReply<'_>) -> bool {
 }
 
 /// Whether a refusal names a problem that the operator must fix.
-#[must_use]
 pub fn is_operators(message: &str) -> bool {
     let message = message.to_lowercase();
     OPERATOR_PHRASES.iter().any(|phrase| message.contains(phrase))
@@ -165,7 +160,6 @@ pub fn is_operators(message: &str) -> bool {
 
 /// The client error in an upstream's error body, if it is one. `kind` and `code` are the body's
 /// error type and code.
-#[must_use]
 pub fn recognise(
     status: u16,
     kind: Option<&str>,

@@ -46,7 +46,6 @@ impl Client {
         [Self::ClaudeCode, Self::Codex, Self::GeminiCli, Self::OpenCode, Self::QwenCode];
 
     /// The display name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::ClaudeCode => "Claude Code",
@@ -58,13 +57,11 @@ impl Client {
     }
 
     /// The name for programs and the database.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 
     /// Reads what [`Self::as_str`] writes; `None` for any other text.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         text.parse().ok()
     }
@@ -85,7 +82,6 @@ pub struct Version {
 
 impl Version {
     /// Reads `1.2.3`, `v1.2.3` or `1.2.3-beta.1`; anything after a `+` is ignored.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.strip_prefix('v').unwrap_or(text);
         let text = text.split('+').next()?;
@@ -117,7 +113,6 @@ impl fmt::Display for Version {
 }
 
 /// The client and version in a user agent.
-#[must_use]
 pub fn read(user_agent: &str) -> Option<(Client, Version)> {
     let (named, rest) = user_agent.split_once('/')?;
     let named = named.to_ascii_lowercase();

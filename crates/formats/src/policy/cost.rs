@@ -64,7 +64,6 @@ pub struct CostLine {
 }
 
 /// Prices one reply and shows how. A negative multiplier counts as zero.
-#[must_use]
 pub fn price(rates: &Rates, usage: &Usage, multiplier: Decimal) -> Cost {
     let lines = charges(rates, usage).map(CostLine::from).collect();
     Cost { total: total(rates, usage, multiplier), lines }
@@ -73,7 +72,6 @@ pub fn price(rates: &Rates, usage: &Usage, multiplier: Decimal) -> Cost {
 /// As [`price`], the total alone: no allocation, for the request path.
 ///
 /// Never negative; an amount beyond the range of [`NanoUsd`] becomes its largest value.
-#[must_use]
 pub fn total(rates: &Rates, usage: &Usage, multiplier: Decimal) -> NanoUsd {
     rounded(sum(charges(rates, usage)), multiplier)
 }

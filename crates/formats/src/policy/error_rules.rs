@@ -63,7 +63,6 @@ struct Texts<'e> {
 impl ErrorRules {
     /// Compiles the enabled rules of `source`. A rule that cannot be compiled is left out and
     /// listed in [`ErrorRules::faults`].
-    #[must_use]
     pub fn compile(source: Vec<ErrorRule>) -> Self {
         let mut rules = Self { source, ..Self::default() };
         for rule in rules.source.iter().filter(|rule| rule.is_enabled && rule.deleted_at.is_none())
@@ -78,13 +77,11 @@ impl ErrorRules {
     }
 
     /// The source of these rules, including disabled ones.
-    #[must_use]
     pub fn all(&self) -> &[ErrorRule] {
         &self.source
     }
 
     /// Rules that are not in effect, and why.
-    #[must_use]
     pub fn faults(&self) -> &[String] {
         &self.faults
     }
@@ -100,7 +97,6 @@ impl ErrorRules {
     }
 
     /// The rule that decides, if there is one.
-    #[must_use]
     pub fn decide(&self, error: &ErrorReply<'_>) -> Option<Arc<ReadyRule>> {
         self.matching(error).next().map(Arc::clone)
     }
@@ -154,7 +150,6 @@ impl ReadyRule {
     }
 
     /// The status for the client of an error that came with `upstream`.
-    #[must_use]
     pub fn status(&self, upstream: u16) -> u16 {
         match self.rule.override_status {
             Some(status) => status,
@@ -164,7 +159,6 @@ impl ReadyRule {
     }
 
     /// The text in the decision chain.
-    #[must_use]
     pub fn label(&self) -> String {
         format!("error rule {}, {}", self.rule.id, self.rule.category.as_str())
     }

@@ -16,7 +16,6 @@ const MILLION: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
 
 /// The sentence. `price` is the present version of the entry that priced the request, if it still
 /// exists. `billable`: the operation is charged for (a token count is not).
-#[must_use]
 pub fn explain(record: &Record, price: Option<&Price>, billable: bool) -> String {
     let Some(charged) = record.cost else { return unpriced(record) };
     if record.outcome == RequestOutcome::Refused {

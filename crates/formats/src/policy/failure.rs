@@ -23,7 +23,6 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// The name in records and metrics, such as `timeout`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
@@ -73,25 +72,21 @@ impl NetworkFailure {
     }
 
     /// Its kind.
-    #[must_use]
     pub const fn kind(self) -> FailureKind {
         self.row().0
     }
 
     /// Its word in the decision chain, such as `tls_timeout`.
-    #[must_use]
     pub const fn reason(self) -> &'static str {
         self.row().1
     }
 
     /// What happened, for people.
-    #[must_use]
     pub const fn words(self) -> &'static str {
         self.row().2
     }
 
     /// Whether a large request or a long reply can cause it at any provider.
-    #[must_use]
     pub const fn may_be_of_content(self) -> bool {
         matches!(self, Self::FirstByteTimeout | Self::ContentTimeout | Self::TotalTimeout)
     }
@@ -121,13 +116,11 @@ impl UnusableReply {
     }
 
     /// Its word in the decision chain, such as `html_page`.
-    #[must_use]
     pub const fn reason(self) -> &'static str {
         self.row().0
     }
 
     /// What was sent, for people.
-    #[must_use]
     pub const fn words(self) -> &'static str {
         self.row().1
     }

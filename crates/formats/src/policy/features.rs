@@ -34,7 +34,6 @@ pub enum DeniedBy {
 
 impl DeniedBy {
     /// In words, for the decision chain.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Key => "the key denies it",
@@ -62,7 +61,6 @@ impl CallerPolicies<'_> {
 
     /// Whether the use of a tool is refused without a price, if the setting `prices.unpriced` does
     /// so for this caller (`is_refused`).
-    #[must_use]
     pub fn needs_price(&self, tool: Feature, is_refused: bool) -> bool {
         let said = [self.key, self.user, &self.groups].into_iter();
         match said.filter_map(|policy| policy.unpriced(tool)).next() {
@@ -75,7 +73,6 @@ impl CallerPolicies<'_> {
 
 /// Whether a feature that no caller's record speaks of needs a provider that allows it, and none
 /// of these does.
-#[must_use]
 pub fn lacks_provider<'p>(
     feature: Feature,
     mut providers: impl Iterator<Item = &'p FeaturePolicy>,

@@ -11,7 +11,6 @@
 use std::sync::LazyLock;
 
 /// `text` without its letter case.
-#[must_use]
 pub fn fold(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

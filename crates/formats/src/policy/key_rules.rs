@@ -96,7 +96,6 @@ impl SharedLimit {
 
 impl KeyRuleError {
     /// The wire's `errorCode`.
-    #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
             Self::DuplicateName { .. } => "DUPLICATE_NAME",
@@ -122,7 +121,6 @@ impl KeyRuleError {
     }
 
     /// The message's values by name, for the wire's `errorParams`.
-    #[must_use]
     pub fn params(&self) -> Vec<(&'static str, String)> {
         match self {
             Self::DuplicateName { name } => vec![("name", name.clone())],
@@ -160,14 +158,12 @@ pub fn may_change_limits(user: &User, before: &Limits, after: &Limits) -> Result
 
 /// Whether the user, who has had `ever` keys, may add one: each gets the limits of the others anew,
 /// so it takes a number that an administrator allows.
-#[must_use]
 pub fn may_add_key(user: &User, ever: u64) -> bool {
     user.max_keys.map_or(!user.lock_key_limits, |most| ever < u64::from(most))
 }
 
 /// The limits of a key that such a user adds: for each limit the tightest of their keys. A key
 /// without limits would bypass those that an administrator has set.
-#[must_use]
 pub fn tightest_limits(keys: &[Key]) -> Limits {
     let money =
         ByPeriod::of(|period| undeleted(keys).filter_map(|key| period.limit_of(&key.limits)).min());
@@ -185,7 +181,6 @@ pub fn tightest_limits(keys: &[Key]) -> Limits {
 
 /// The models that lists of the undeleted keys name, and what any of them denies: what a key gets
 /// that must not get around them.
-#[must_use]
 pub fn tightest_lists(keys: &[Key]) -> (Vec<String>, FeaturePolicy) {
     let mut models: Vec<String> =
         undeleted(keys).flat_map(|key| &key.allowed_models).cloned().collect();
@@ -301,14 +296,12 @@ pub fn may_assign_groups(keys: &[Key], wanted: &Groups) -> Result<(), KeyRuleErr
 
 /// A user's effective groups: the union over the undeleted keys, `default` spelled out. Without
 /// keys: empty.
-#[must_use]
 pub fn effective_groups(keys: &[Key]) -> Groups {
     undeleted(keys).flat_map(|key| key.provider_group.effective()).collect()
 }
 
 /// A user's groups after keys were added or deleted: what an administrator has granted to the user
 /// beyond the keys that there were, and the union over those that there are.
-#[must_use]
 pub fn groups_after(stored: &Groups, before: &[Key], after: &[Key]) -> Groups {
     let (held, now) = (effective_groups(before), effective_groups(after));
     let granted = stored.names().iter().filter(|name| !held.names().contains(name));

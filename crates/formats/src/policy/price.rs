@@ -108,7 +108,6 @@ pub enum PriceProblem {
 
 impl PriceProblem {
     /// The invalid field, if there is one.
-    #[must_use]
     pub fn field(&self) -> Option<&str> {
         match self {
             Self::NotAnObject | Self::NoRates => None,
@@ -134,7 +133,6 @@ pub fn rates_from_json(entry: &Value, belief: Belief) -> Result<Rates, PriceProb
 
 /// The rates of an entry that was accepted before: invalid rates are skipped, so that no stored
 /// entry is lost.
-#[must_use]
 pub fn stored_rates(entry: &Value) -> Rates {
     entry
         .as_object()
@@ -147,7 +145,6 @@ pub fn stored_rates(entry: &Value) -> Rates {
 
 /// Fields of the entry that look like a price but are never charged: `output_cost_per_second` and
 /// the like. Those that are `null`, zero or empty charge nothing and are left out.
-#[must_use]
 pub fn unapplied(entry: &Value) -> Vec<String> {
     let Some(entry) = entry.as_object() else { return Vec::new() };
     let looks_like_one =
@@ -190,7 +187,6 @@ fn ordered(mut found: Vec<(usize, Rate)>) -> Vec<Rate> {
 }
 
 /// The factors on the standard rates: of the fast mode, and of inference in the United States.
-#[must_use]
 pub fn factors(entry: &Value) -> (Option<Decimal>, Option<Decimal>) {
     let of = |name| entry.as_object().and_then(|entry| factor(entry, name));
     (of(FAST), of(US))

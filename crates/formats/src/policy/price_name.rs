@@ -9,7 +9,6 @@
 const LISTED_PREFIX: &str = "gemini/";
 
 /// The name without its date or `-latest`; `None` if it has neither.
-#[must_use]
 pub fn base(model: &str) -> Option<&str> {
     let shorter = model.strip_suffix("-latest").or_else(|| without_date(model))?;
     (!shorter.is_empty() && !shorter.ends_with('/')).then_some(shorter)
@@ -66,20 +65,17 @@ pub fn find<T>(requested: &str, upstream: &str, look: impl Fn(&str) -> Option<T>
 }
 
 /// Whether two names are of one model: they differ in a date or `-latest` at most.
-#[must_use]
 pub fn is_same(one: &str, other: &str) -> bool {
     let plain = |name| base(name).unwrap_or(name);
     one == other || plain(one) == plain(other)
 }
 
 /// Entries that price this model itself.
-#[must_use]
 pub fn exact(model: &str) -> Vec<String> {
     vec![model.to_owned(), format!("{LISTED_PREFIX}{model}")]
 }
 
 /// Entries that price it without its date or `-latest`.
-#[must_use]
 pub fn undated(model: &str) -> Vec<String> {
     base(model).map(exact).unwrap_or_default()
 }

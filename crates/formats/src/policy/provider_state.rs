@@ -37,7 +37,6 @@ impl ProviderState {
         [Self::NeverUsed, Self::Healthy, Self::Failing, Self::Cooldown, Self::CircuitOpen];
 
     /// The name in records and metrics, such as `circuit_open`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
@@ -89,25 +88,21 @@ impl Attempts {
     }
 
     /// Whether no attempt has ended.
-    #[must_use]
     pub const fn is_unused(&self) -> bool {
         !self.has_succeeded && self.failing_since.is_none()
     }
 
     /// Failed attempts since the last success.
-    #[must_use]
     pub const fn in_a_row(&self) -> u32 {
         self.in_a_row
     }
 
     /// When the first of them failed.
-    #[must_use]
     pub const fn failing_since(&self) -> Option<Timestamp> {
         self.failing_since
     }
 
     /// The counts of the five minutes before `now`.
-    #[must_use]
     pub fn recent(&self, now: Timestamp) -> Recent {
         self.within(now, BUCKETS as i64)
     }
@@ -124,7 +119,6 @@ impl Attempts {
     }
 
     /// The state, given those of the circuit and the cooldown.
-    #[must_use]
     pub fn state(&self, circuit_open: bool, cooling_down: bool, now: Timestamp) -> ProviderState {
         let recent = self.within(now, MINUTE);
         let often = recent.attempts >= ENOUGH && recent.failures >= recent.attempts.div_ceil(2);

@@ -46,13 +46,11 @@ impl Reservation {
     pub const NAMES: &'static [&'static str] = <Self as strum::VariantNames>::VARIANTS;
 
     /// The mode of this name; the default for any other.
-    #[must_use]
     pub fn parse(text: &str) -> Self {
         text.parse().unwrap_or_default()
     }
 
     /// The setting's value: `expected`, `strict` or `off`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
@@ -126,7 +124,6 @@ pub fn with_others<'a>(
 }
 
 /// The most that web searches of the request can cost, if it bounds them: reserved in `strict`.
-#[must_use]
 pub fn searches(mode: Reservation, uses: u64, candidate: &ReservedAt<'_>) -> NanoUsd {
     if mode != Reservation::Strict {
         return NanoUsd::ZERO;
@@ -168,7 +165,6 @@ pub fn amount<'a>(
 ///
 /// `expected`: the maximum of the reply, until the usual output is known; then the usual output,
 /// but at least a quarter of that maximum and at most all of it.
-#[must_use]
 pub fn output_tokens(mode: Reservation, forecast: &Forecast, max_output: Option<u64>) -> u64 {
     let bound = forecast.max_tokens.filter(|bound| *bound > 0);
     let each = bound.or(max_output).unwrap_or(UNKNOWN_MAXIMUM);

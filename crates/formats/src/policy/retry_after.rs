@@ -9,7 +9,6 @@ use crate::domain::clock::Timestamp;
 /// invalid, or in the past.
 ///
 /// Fractions of a second, which some providers send, are accepted and rounded up.
-#[must_use]
 pub fn cooldown_until(header: &str, now: Timestamp, max_ms: u64) -> Option<Timestamp> {
     let header = header.trim();
     let wait_ms =

@@ -19,7 +19,6 @@ struct Charged {
 /// charges newer ones for each query, older ones once for each request that searches
 /// (`conf/models.json`). The first number in the name decides. Without one, `…-latest` is a newer
 /// model and any other name an older one.
-#[must_use]
 pub fn charged(format: WireFormat, model: &str, searches: u64) -> u64 {
     let name = lower(model.rsplit('/').next().unwrap_or(model));
     let by_query = name.strip_prefix("gemini-").is_some_and(|rest| {

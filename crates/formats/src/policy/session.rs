@@ -34,7 +34,6 @@ pub struct SessionHints<'a> {
 
 /// Derives the session id: at most [`SessionId::MAX_LEN`] visible ASCII characters, valid in a
 /// header. Anything else is hashed.
-#[must_use]
 pub fn derive(hints: &SessionHints<'_>) -> SessionId {
     let named = [
         hints.header,

@@ -17,7 +17,6 @@ pub struct Gap<'a> {
 
 /// The first model, by group, that none of the others serves. `others` are the enabled providers
 /// without this one.
-#[must_use]
 pub fn gap<'a>(provider: &'a Provider, others: &[&Provider]) -> Option<Gap<'a>> {
     provider.group_tag.effective().find_map(|group| {
         let mut served = served(provider);

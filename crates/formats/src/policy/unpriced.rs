@@ -20,20 +20,17 @@ impl Unpriced {
     pub const NAMES: &'static [&'static str] = <Self as strum::VariantNames>::VARIANTS;
 
     /// The treatment of this name; [`Self::RefuseWhenLimited`] for any other text.
-    #[must_use]
     pub fn parse(text: &str) -> Self {
         text.parse().unwrap_or_default()
     }
 
     /// The setting's value, such as `refuse_when_limited`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 
     /// Whether a caller may be served without a price. `is_limited`: the key or its user has a
     /// money limit of any period.
-    #[must_use]
     pub const fn serves(self, is_limited: bool) -> bool {
         match self {
             Self::Serve => true,

@@ -44,7 +44,6 @@ pub struct Span {
 
 impl Span {
     /// Whether `at` is within the range.
-    #[must_use]
     pub fn contains(&self, at: Timestamp) -> bool {
         self.start <= at && at < self.end
     }
@@ -55,7 +54,6 @@ impl Window {
     pub const BY_DATE: [Self; 2] = [Self::Weekly, Self::Monthly];
 
     /// The window of a limit's period. A lifetime has none.
-    #[must_use]
     pub const fn of(period: Period, reset: DailyReset) -> Option<Self> {
         match period {
             Period::FiveHours => Some(Self::FiveHours),
@@ -67,7 +65,6 @@ impl Window {
     }
 
     /// The length of a rolling window; `None` for a calendar window.
-    #[must_use]
     pub const fn rolling_ms(self) -> Option<i64> {
         match self {
             Self::FiveHours => Some(FIVE_HOURS_MS),
@@ -77,7 +74,6 @@ impl Window {
     }
 
     /// When the window that contains `now` began.
-    #[must_use]
     pub fn start(self, now: Timestamp, tz: Tz) -> Timestamp {
         match self.rolling_ms() {
             Some(length) => now.plus_ms(-length),
@@ -87,14 +83,12 @@ impl Window {
 
     /// When a calendar window ends and spending restarts at zero. `None` for a rolling window,
     /// which resets continuously.
-    #[must_use]
     pub fn reset(self, now: Timestamp, tz: Tz) -> Option<Timestamp> {
         self.rolling_ms().is_none().then(|| self.calendar(now, tz).end)
     }
 
     /// The calendar window that contains `now`. For a rolling window: its length up to and
     /// including `now`.
-    #[must_use]
     pub fn calendar(self, now: Timestamp, tz: Tz) -> Span {
         let today = tz.from_utc_datetime(&now.to_utc().naive_utc()).date_naive();
         match self {
@@ -133,7 +127,6 @@ fn around(now: Timestamp, tz: Tz, boundaries: [NaiveDateTime; 4]) -> Span {
 }
 
 /// The first instant at which the zone's wall clock shows `wall` or a later time.
-#[must_use]
 pub fn first_reached(wall: NaiveDateTime, tz: Tz) -> Timestamp {
     match tz.from_local_datetime(&wall).earliest() {
         Some(instant) => Timestamp(instant.timestamp_millis()),

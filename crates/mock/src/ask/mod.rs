@@ -31,7 +31,6 @@ pub(super) struct MockAsk {
 }
 
 /// Reads `body` as the route's format.
-#[must_use]
 pub(super) fn read(route: &Route, body: &Value) -> MockAsk {
     let mut asked = match route.format {
         WireFormat::Native => native(body),
@@ -61,13 +60,11 @@ pub(super) fn read(route: &Route, body: &Value) -> MockAsk {
 }
 
 /// The alt-cli request itself, wrapped or not.
-#[must_use]
 pub(super) fn inner<'b>(route: &Route, body: &'b Value) -> &'b Value {
     if route.wrapped { &body["request"] } else { body }
 }
 
 /// `object[camel]`, or its snake_case spelling, which the alt-cli service accepts too.
-#[must_use]
 pub(super) fn either<'b>(object: &'b Value, camel: &str) -> &'b Value {
     let found = &object[camel];
     if !found.is_null() {

@@ -18,13 +18,11 @@ pub(crate) struct WireFault {
 }
 
 impl WireFault {
-    #[must_use]
     pub(crate) fn new(status: u16, message: impl Into<String>) -> Self {
         Self { status, kind: None, message: message.into(), code: None, param: None }
     }
 
     /// A refused request: status 400.
-    #[must_use]
     pub(crate) fn bad(message: impl Into<String>) -> Self {
         Self::new(400, message)
     }
@@ -40,7 +38,6 @@ impl WireFault {
     }
 
     /// The error of a directive.
-    #[must_use]
     pub(crate) fn from_spec(status: u16, spec: Option<&ErrorSpec>) -> Self {
         let spec = spec.cloned().unwrap_or_default();
         let message =
@@ -49,7 +46,6 @@ impl WireFault {
     }
 
     /// The error body of `format`.
-    #[must_use]
     pub(crate) fn body(&self, format: WireFormat) -> Value {
         match format {
             WireFormat::Native => {
@@ -80,7 +76,6 @@ impl WireFault {
     }
 
     /// The responses format's `error` stream event.
-    #[must_use]
     pub(crate) fn responses_event(&self, sequence: usize) -> Value {
         let code =
             self.code.as_deref().or_else(|| open_code(self.status)).unwrap_or("server_error");

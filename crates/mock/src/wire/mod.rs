@@ -20,7 +20,6 @@ use tollgate_formats::domain::format::WireFormat;
 pub(super) const CREATED: u64 = 1_700_000_000;
 
 /// The complete body of a reply that is not streamed.
-#[must_use]
 pub(super) fn whole(format: WireFormat, reply: &MockReply) -> Value {
     match format {
         WireFormat::Native => native::whole(reply),
@@ -31,7 +30,6 @@ pub(super) fn whole(format: WireFormat, reply: &MockReply) -> Value {
 }
 
 /// The events of a streamed reply, each complete with its line ends.
-#[must_use]
 pub(super) fn events(format: WireFormat, reply: &MockReply) -> Vec<String> {
     match format {
         WireFormat::Native => native::events(reply),
@@ -42,7 +40,6 @@ pub(super) fn events(format: WireFormat, reply: &MockReply) -> Vec<String> {
 }
 
 /// The event of an error inside a stream. `sequence` is its number among the stream's events.
-#[must_use]
 pub(super) fn stream_error(format: WireFormat, fault: &WireFault, sequence: usize) -> String {
     match format {
         WireFormat::Native => sse("error", &fault.body(format)),

@@ -9,7 +9,6 @@ use tollgate_formats::domain::format::WireFormat;
 pub(crate) const DEFAULT: [&str; 4] = ["bench-json", "bench-stream", "mock-large", "mock-small"];
 
 /// The listing of `ids`.
-#[must_use]
 pub(crate) fn list(format: WireFormat, ids: &[String]) -> Value {
     let all: Vec<Value> = ids.iter().map(|id| one(format, id)).collect();
     match format {
@@ -22,7 +21,6 @@ pub(crate) fn list(format: WireFormat, ids: &[String]) -> Value {
 }
 
 /// One model's entry.
-#[must_use]
 pub(crate) fn one(format: WireFormat, id: &str) -> Value {
     match format {
         WireFormat::Native => {

@@ -87,9 +87,6 @@ pub fn may_list(who: &Who, before: &Key, after: &Key) -> Result<(), ApiError> {
 }
 
 /// Recomputes and stores the user's groups from the present keys, after the group of one changed.
-///
-/// # Errors
-/// The store failed.
 pub async fn regroup(tx: &mut Tx, user: User, now: Timestamp) -> Result<(), ApiError> {
     let groups = key_rules::effective_groups(&tx.keys_of(user.id).await?);
     save_groups(tx, user, groups, now).await
@@ -97,9 +94,6 @@ pub async fn regroup(tx: &mut Tx, user: User, now: Timestamp) -> Result<(), ApiE
 
 /// Stores the user's groups after a key was added or deleted; `before`: the keys before that.
 /// Groups that an administrator has granted stay.
-///
-/// # Errors
-/// The store failed.
 pub async fn regroup_after(
     tx: &mut Tx,
     user: User,
@@ -127,9 +121,6 @@ async fn save_groups(
 
 /// Ends the logins of keys that no longer work, permanently. After the commit, as sessions are not
 /// configuration.
-///
-/// # Errors
-/// The store failed.
 pub async fn end_sessions(call: &Call, keys: &[Key]) -> Result<(), ApiError> {
     for key in keys.iter().filter(|key| !key.is_usable(call.now)) {
         call.ctx.node.store.delete_web_sessions_of_key(key.id).await?;

@@ -108,9 +108,6 @@ pub async fn daily(ctx: &Context, now: Timestamp) -> SyncReport {
 }
 
 /// `model-prices/getPriceSync`
-///
-/// # Errors
-/// The store failed.
 pub(super) async fn last(call: Call, _: Nothing) -> Result<PriceSyncRecord, ApiError> {
     let job = call.ctx.node.store.job::<SyncReport>(JOB).await?;
     let report = job.map(|job| job.report).unwrap_or_default();

@@ -59,9 +59,6 @@ impl Taking {
 }
 
 /// The stored prices by model.
-///
-/// # Errors
-/// The store failed.
 pub(super) async fn known(tx: &mut Tx) -> Result<HashMap<String, Price>, ApiError> {
     Ok(tx.prices().await?.into_iter().map(|price| (price.model.clone(), price)).collect())
 }

@@ -76,7 +76,6 @@ pub struct WireError<'a> {
 
 impl WireError<'_> {
     /// The error's status name, if it has one, and its message.
-    #[must_use]
     pub fn kind_and_message(&self) -> (Option<String>, String) {
         let message = self
             .message
@@ -101,7 +100,6 @@ impl<'a> Body<'a> {
     }
 
     /// Whether the prompt was blocked.
-    #[must_use]
     pub fn is_blocked(&self) -> bool {
         self.feedback.as_ref().is_some_and(|feedback| feedback.block_reason.is_some())
     }
@@ -208,7 +206,6 @@ fn is_answer(part: &ReplyPart<'_>) -> bool {
 
 /// Kind and message if the service dropped the call that the model wrote, because it was none. If
 /// nothing else came, that is not an answer: shown as one, it would silently end an agent's work.
-#[must_use]
 pub fn broken_call(candidate: &Candidate<'_>) -> Option<(Option<String>, String)> {
     let reason = candidate.reason.as_deref()?;
     let broken = BROKEN_CALLS.contains(&reason);
@@ -220,13 +217,11 @@ pub fn broken_call(candidate: &Candidate<'_>) -> Option<(Option<String>, String)
 }
 
 /// The marker of an id that the provider did not send.
-#[must_use]
 pub fn generated_id(index: usize) -> Text<'static> {
     format!("{GENERATED}{index}").into()
 }
 
 /// The finish reason as the neutral one.
-#[must_use]
 pub fn finish(reason: Option<&str>) -> Finish {
     match reason {
         Some("MAX_TOKENS" | "CONTINUATION" | "TOO_MANY_TOOL_CALLS") => Finish::Length,

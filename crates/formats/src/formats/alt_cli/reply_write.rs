@@ -6,7 +6,6 @@ use crate::formats::conversation::{Finish, Origin, Reply, ReplyContext, ReplyPar
 use crate::formats::names::call_id;
 
 /// Writes a complete reply as a JSON body.
-#[must_use]
 pub fn write(reply: &Reply<'_>, context: &ReplyContext) -> Vec<u8> {
     json::document_of(reply.size(), |o| {
         in_wrapper(o, context, |o| {

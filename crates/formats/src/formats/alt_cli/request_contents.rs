@@ -52,7 +52,6 @@ pub struct WirePart<'a> {
 impl WirePart<'_> {
     /// Whether a reply's part is of a kind that no other format has: media, and the steps of the
     /// vendor's own tools.
-    #[must_use]
     pub const fn is_foreign(&self) -> bool {
         self.text.is_none() && self.call.is_none() && self.signature.is_none()
     }
@@ -89,7 +88,6 @@ pub struct FunctionCall<'a> {
 
 impl<'a> FunctionCall<'a> {
     /// The arguments as JSON text; `{}` if the call has none.
-    #[must_use]
     pub fn arguments(&self) -> &'a str {
         self.args.map(Json::get).filter(|args| *args != "null").unwrap_or("{}")
     }

@@ -37,7 +37,6 @@ pub struct Reader {
 
 impl Reader {
     /// A reader for a client of the same format: a call that the service dropped is not a problem.
-    #[must_use]
     pub fn own() -> Self {
         Self { own: true, ..Self::default() }
     }

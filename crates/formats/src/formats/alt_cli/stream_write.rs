@@ -34,7 +34,6 @@ pub struct Writer {
 
 impl Writer {
     /// Whether a chunk was written.
-    #[must_use]
     pub const fn began(&self) -> bool {
         self.began
     }

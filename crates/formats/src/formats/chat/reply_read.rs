@@ -81,7 +81,6 @@ pub struct WireError<'a> {
 }
 
 /// Type and message of an error, which may be a string, an object or a list of objects.
-#[must_use]
 pub fn error(error: Content<'_, WireError<'_>>) -> (Option<String>, String) {
     match error {
         Content::Text(message) => (None, message.into_text().into_owned()),
@@ -98,7 +97,6 @@ pub fn error(error: Content<'_, WireError<'_>>) -> (Option<String>, String) {
 
 /// Type and message of the error that ended an answer; `None` if it ended in another way. Relays
 /// report so what went wrong after their reply had begun.
-#[must_use]
 pub fn failed(
     reported: Option<Json<'_>>,
     finish_reason: Option<&str>,
@@ -141,7 +139,6 @@ fn read_part(part: WirePart<'_>) -> Option<ReplyPart<'_>> {
 
 /// Reasoning in this format has no signature. The empty signature records its origin, which decides
 /// to which providers it may be sent back.
-#[must_use]
 pub fn thinking(text: Str<'_>) -> ReplyPart<'_> {
     ReplyPart::Thinking(Thinking { text, signature: Some(Signature::new(Origin::Chat, "")) })
 }
@@ -205,13 +202,11 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
 
 /// The placeholder for an id that the provider did not send. The conversion replaces it by an id
 /// from the reply's seed.
-#[must_use]
 pub fn generated_id(index: usize) -> String {
     format!("{}{index}", crate::formats::conversation::GENERATED)
 }
 
 /// Maps a finish reason to the neutral one. Unknown and missing reasons are `Stop`.
-#[must_use]
 pub fn finish(reason: Option<&str>) -> Finish {
     match reason {
         Some("length") => Finish::Length,

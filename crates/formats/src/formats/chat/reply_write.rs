@@ -6,7 +6,6 @@ use crate::formats::conversation::{Finish, Reply, ReplyContext, ReplyPart, Str, 
 use crate::formats::names::call_id;
 
 /// Writes a completion.
-#[must_use]
 pub fn write(reply: &Reply<'_>, context: &ReplyContext) -> Vec<u8> {
     json::document_of(reply.size(), |o| {
         write_head(o, context, "chat.completion");
@@ -31,7 +30,6 @@ pub fn write_head(o: &mut Object<'_>, context: &ReplyContext, object: &str) {
 }
 
 /// The `finish_reason` for a neutral reason, such as `tool_calls`.
-#[must_use]
 pub fn finish_word(finish: &Finish) -> &'static str {
     match finish {
         Finish::Stop | Finish::StopSequence(_) => "stop",

@@ -14,7 +14,6 @@ pub struct Arguments<'a>(Text<'a>);
 
 impl<'a> Arguments<'a> {
     /// The text itself.
-    #[must_use]
     pub fn into_text(self) -> Text<'a> {
         self.0
     }

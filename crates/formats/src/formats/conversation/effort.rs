@@ -33,19 +33,16 @@ const TABLE: [(Effort, &str, u64); 7] = [
 
 impl Effort {
     /// The word of the responses and chat-compatible formats, in any case.
-    #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         TABLE.iter().find(|(_, name, _)| name.eq_ignore_ascii_case(word)).map(|row| row.0)
     }
 
     /// The word of the responses and chat-compatible formats, in lower case.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         TABLE.iter().find(|row| row.0 == self).map_or("medium", |row| row.1)
     }
 
     /// Thinking tokens that this effort corresponds to.
-    #[must_use]
     pub fn budget(self) -> u64 {
         TABLE.iter().find(|row| row.0 == self).map_or(0, |row| row.2)
     }
@@ -60,7 +57,6 @@ impl Effort {
 
     /// The strongest effort whose budget is not above `tokens`; a single token is already the
     /// lowest effort.
-    #[must_use]
     pub fn of_budget(tokens: u64) -> Self {
         match tokens {
             0 => Self::None,

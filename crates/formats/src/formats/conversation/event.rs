@@ -71,7 +71,6 @@ pub enum Event<'a> {
 
 impl Event<'_> {
     /// Whether the event is visible to a client.
-    #[must_use]
     pub const fn is_content(&self) -> bool {
         matches!(self, Self::Open(_) | Self::Delta(_))
     }
@@ -79,7 +78,6 @@ impl Event<'_> {
 
 /// Whether an event's data have no content: keep-alive events of some services, which may be no
 /// JSON, and the end of a chat-compatible stream, which relays also add to others.
-#[must_use]
 pub fn is_empty_event(data: &[u8]) -> bool {
     match data.trim_ascii() {
         b"{}" | b"[DONE]" => true,
@@ -145,19 +143,16 @@ pub enum StreamProblem {
 
 impl StreamProblem {
     /// An event that is not of the format.
-    #[must_use]
     pub fn unreadable(data: &[u8], error: &serde_json::Error) -> Self {
         Self::Malformed { message: locate::problem(data, error).to_string() }
     }
 
     /// More of a call came after its end.
-    #[must_use]
     pub fn mixed_calls() -> Self {
         Self::malformed("the arguments of two tool calls are mixed")
     }
 
     /// What is wrong with an event, or with its place in the stream.
-    #[must_use]
     pub fn malformed(message: impl Into<String>) -> Self {
         Self::Malformed { message: message.into() }
     }

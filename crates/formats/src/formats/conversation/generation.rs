@@ -34,7 +34,6 @@ pub struct Generation {
 
 impl Generation {
     /// The generation of a model, also after a relay's prefix; `None` for another vendor's.
-    #[must_use]
     pub fn of(model: &str) -> Option<&'static Self> {
         let name = lower(model.rsplit('/').next().unwrap_or(model));
         let (line, number, rest) = parse(&name)?;
@@ -43,7 +42,6 @@ impl Generation {
 
     /// The effort to send for a model, at most `most`, and whether that is another one than asked
     /// for. A model of another vendor is sent what is asked for.
-    #[must_use]
     pub fn settle(
         model: Option<&Self>,
         asked: Option<Effort>,
@@ -56,13 +54,11 @@ impl Generation {
 
     /// Whether the model refuses temperature and `top_p` beside this effort, or beside none: it
     /// does while it reasons.
-    #[must_use]
     pub fn refuses_sampling(&self, effort: Option<Effort>) -> bool {
         self.is_modern && effort.map_or(self.by_default, |effort| effort != Off)
     }
 
     /// Whether the model refuses stop sequences and penalties: those that can reason do.
-    #[must_use]
     pub fn refuses_stops(&self) -> bool {
         self.is_modern && (self.by_default || !self.efforts.is_empty())
     }

@@ -157,7 +157,6 @@ pub fn document_of(size: usize, fill: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
 }
 
 /// JSON text on one line: the data of a stream's event must not contain line breaks.
-#[must_use]
 pub fn one_line(text: &str) -> std::borrow::Cow<'_, str> {
     if text.bytes().all(|byte| byte != b'\n' && byte != b'\r') {
         return text.into();

@@ -21,7 +21,6 @@ pub fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Unsupported> {
 }
 
 /// What is wrong with an element of a list, and where in the element.
-#[must_use]
 pub fn unread(unread: &Unread<'_>) -> Unsupported {
     problem(unread.json.as_bytes(), &unread.error)
 }
@@ -46,7 +45,6 @@ pub fn texts<'a>(
 }
 
 /// What is wrong with `body`, and where: without the reader's own words, and without the value.
-#[must_use]
 pub fn problem(body: &[u8], error: &serde_json::Error) -> Unsupported {
     let full = error.to_string();
     // A value before it may contain the same words.
@@ -114,7 +112,6 @@ enum LocateLevel<'a> {
 }
 
 /// The path of the value that ends at or covers byte `offset`; `body` if it is the document itself.
-#[must_use]
 pub fn path_at(body: &[u8], offset: usize) -> String {
     path(body, offset, false)
 }

@@ -51,7 +51,6 @@ pub enum MediaSource<'a> {
 
 impl MediaKind {
     /// By media type; anything but image, audio or video is a document.
-    #[must_use]
     pub fn of(media_type: &str) -> Self {
         match media_type.split('/').next() {
             Some("image") => Self::Image,
@@ -106,7 +105,6 @@ impl<'a> Media<'a> {
     }
 
     /// The media type, as given or as guessed from the address.
-    #[must_use]
     pub fn media_type(&self) -> &str {
         match &self.source {
             MediaSource::Base64 { media_type, .. } => media_type,
@@ -127,7 +125,6 @@ impl<'a> Media<'a> {
 }
 
 /// Whether the text is a data URL. Schemes have no case.
-#[must_use]
 pub fn is_data_url(url: &str) -> bool {
     has_scheme(url, "data:")
 }
@@ -196,7 +193,6 @@ fn is_media_type(text: &str) -> bool {
 }
 
 /// Standard base64 with padding, from either alphabet, padded or not.
-#[must_use]
 pub fn standard_base64(data: Text<'_>) -> Text<'_> {
     let bytes = data.as_bytes();
     let plain =

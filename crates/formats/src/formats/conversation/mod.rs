@@ -115,7 +115,6 @@ impl<'a> ToolName<'a> {
 
     /// The name as one word: the namespace first, joined by two underscores unless they are already
     /// there.
-    #[must_use]
     pub fn flat(&self) -> Cow<'_, str> {
         match &self.namespace {
             None => Cow::Borrowed(&*self.name),
@@ -161,7 +160,6 @@ impl<'a> ToolResult<'a> {
 
 impl<'a> Part<'a> {
     /// The text of a text part; `None` for any other part.
-    #[must_use]
     pub const fn as_text(&self) -> Option<&Str<'a>> {
         match self {
             Self::Text(text) => Some(text),
@@ -170,7 +168,6 @@ impl<'a> Part<'a> {
     }
 
     /// The text of a text part; `None` for any other part.
-    #[must_use]
     pub fn into_text(self) -> Option<Str<'a>> {
         match self {
             Self::Text(text) => Some(text),

@@ -22,7 +22,6 @@ const NAMED: [&str; 7] = [
 ];
 
 /// The JSON text without null members; `None` if it has none, or cannot be read.
-#[must_use]
 pub fn left_out(json: &str) -> Option<String> {
     if !may_have_one(json.as_bytes()) {
         return None;

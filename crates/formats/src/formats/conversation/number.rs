@@ -35,7 +35,6 @@ pub fn counted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Numb
 }
 
 /// A number's text as a whole number.
-#[must_use]
 pub fn parse(text: &str) -> Option<u64> {
     text.parse().ok().or_else(|| u64::try_from(integer(text.parse().ok()?)?).ok())
 }

@@ -18,7 +18,6 @@ pub struct OpenBlocks {
 }
 
 /// A block's number, as the provider writes it.
-#[must_use]
 pub fn block_number(index: Option<Json<'_>>) -> Option<u64> {
     number::parse(index?.get())
 }
@@ -61,19 +60,16 @@ impl OpenBlocks {
     }
 
     /// Whether the block of this number is open; the current one if there is no number.
-    #[must_use]
     pub fn is_open(&self, index: Option<u64>) -> bool {
         self.open & bit(index.unwrap_or(self.current)) != 0
     }
 
     /// Whether pieces of several blocks may come.
-    #[must_use]
     pub const fn are_mixed(&self) -> bool {
         self.mixed
     }
 
     /// The block whose pieces come.
-    #[must_use]
     pub const fn current(&self) -> u64 {
         self.current
     }
@@ -92,7 +88,6 @@ impl OpenBlocks {
 }
 
 /// The bit of a block's number.
-#[must_use]
 pub const fn bit(index: u64) -> u64 {
     1 << (index % 64)
 }

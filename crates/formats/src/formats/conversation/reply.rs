@@ -19,7 +19,6 @@ pub struct Reply<'a> {
 
 impl Reply<'_> {
     /// The approximate size of the reply in a format, in bytes: what its buffer begins with.
-    #[must_use]
     pub fn size(&self) -> usize {
         let texts = self.parts.iter().map(|part| match part {
             ReplyPart::Text(text) | ReplyPart::Refusal(text) => text.size(),
@@ -63,7 +62,6 @@ pub enum Finish {
 
 impl ReplyPart<'_> {
     /// Whether the part is a tool call.
-    #[must_use]
     pub const fn is_tool_call(&self) -> bool {
         matches!(self, Self::ToolCall(_))
     }

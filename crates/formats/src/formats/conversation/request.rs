@@ -55,7 +55,6 @@ pub struct Request<'a> {
 
 impl<'a> Request<'a> {
     /// The instructions before the conversation that have a text.
-    #[must_use]
     pub fn instructions(&self) -> Vec<&Str<'a>> {
         self.system.iter().filter(|text| !text.is_empty()).collect()
     }
@@ -70,7 +69,6 @@ impl<'a> Request<'a> {
     }
 
     /// The names of the only tools that the model may call; `None` = all.
-    #[must_use]
     pub fn allowed_tools(&self) -> Option<HashSet<&ToolName<'a>>> {
         match &self.tool_choice {
             Some(ToolChoice::Allowed { names, .. }) => Some(names.iter().collect()),
@@ -143,7 +141,6 @@ pub struct WebSearch<'a> {
 
 impl WebSearch<'_> {
     /// Whether the search is bounded in any way.
-    #[must_use]
     pub const fn is_bounded(&self) -> bool {
         !self.allowed_domains.is_empty()
             || !self.blocked_domains.is_empty()
@@ -202,7 +199,6 @@ pub enum ReasoningMode {
 
 impl Reasoning {
     /// As requested by an effort word.
-    #[must_use]
     pub fn of_effort(effort: Option<Effort>) -> Self {
         let mode = match effort {
             None => ReasoningMode::Unset,
@@ -213,13 +209,11 @@ impl Reasoning {
     }
 
     /// Whether the client requested none.
-    #[must_use]
     pub fn is_off(&self) -> bool {
         matches!(self.mode, ReasoningMode::Off | ReasoningMode::OffByDefault)
     }
 
     /// The effort word to send; `None` = send nothing.
-    #[must_use]
     pub fn effort_word(&self) -> Option<Effort> {
         match (self.mode, self.effort) {
             (ReasoningMode::OffByDefault, _) => None,
@@ -232,7 +226,6 @@ impl Reasoning {
     }
 
     /// The budget to send: `None` = send nothing, `Some(0)` = off.
-    #[must_use]
     pub fn budget(&self) -> Option<u64> {
         match (self.mode, self.effort) {
             (ReasoningMode::Unset, None) | (ReasoningMode::OffByDefault, _) => None,

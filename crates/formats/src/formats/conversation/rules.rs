@@ -217,14 +217,12 @@ rules! {
 
 impl Rule {
     /// The rule's row in [`TABLE`].
-    #[must_use]
     pub fn row(self) -> &'static RuleRow {
         // The macro writes rows and names in the same order; the test below checks it.
         &TABLE[self as usize]
     }
 
     /// The refusal that the rule prescribes, for the field at `field`.
-    #[must_use]
     pub fn refuse(self, field: impl Into<String>) -> Unsupported {
         Unsupported::new(
             field,
@@ -251,19 +249,16 @@ impl Rules {
     }
 
     /// Whether the rule was noted.
-    #[must_use]
     pub const fn has(self, rule: Rule) -> bool {
         self.0 & (1 << (rule as u32)) != 0
     }
 
     /// Ids of the noted rules that leave a part out, in the table's order.
-    #[must_use]
     pub fn left_out(self) -> Vec<&'static str> {
         self.ids(RuleVerdict::LeftOut)
     }
 
     /// Ids of the noted rules that change a part, in the table's order.
-    #[must_use]
     pub fn changed(self) -> Vec<&'static str> {
         self.ids(RuleVerdict::Changed)
     }
@@ -278,7 +273,6 @@ impl Rules {
 }
 
 /// The table as Markdown, for the documentation.
-#[must_use]
 pub fn markdown() -> String {
     let mut text = String::from(
         "| rule | when the target is | what is asked for | what becomes of it \

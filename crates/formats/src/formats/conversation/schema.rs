@@ -16,7 +16,6 @@ pub const NO_ARGUMENTS: &str = r#"{"type":"object","properties":{}}"#;
 pub const FREE_TEXT: &str = r#"{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}"#;
 
 /// The description of such a tool, with its grammar, if any, as text.
-#[must_use]
 pub fn free_text_description(description: Option<&str>, format: Option<Json<'_>>) -> String {
     #[derive(serde::Deserialize)]
     struct SchemaFormat<'a> {
@@ -46,14 +45,12 @@ pub fn free_text_description(description: Option<&str>, format: Option<Json<'_>>
 }
 
 /// A part of the body that was not parsed with it, where half a surrogate pair is still in.
-#[must_use]
 pub fn without_halves(raw: Json<'_>) -> Text<'_> {
     surrogates::replaced_text(raw.get()).map_or(Text::Borrowed(raw.get()), Text::Owned)
 }
 
 /// The input of a free-text tool, from the function's arguments. U+FFFD replaces half a surrogate
 /// pair, as in [`as_object`].
-#[must_use]
 pub fn free_text_input(arguments: &str) -> Text<'_> {
     match surrogates::replaced_text(arguments) {
         None => input_of(arguments),
@@ -106,7 +103,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
 
 /// A part of the body that a service validates, without halves and without members that are null
 /// ([`nulls`]).
-#[must_use]
 pub fn validated(raw: Json<'_>) -> Text<'_> {
     let text = without_halves(raw);
     nulls::left_out(&text).map_or(text, Text::Owned)
@@ -116,7 +112,6 @@ pub fn validated(raw: Json<'_>) -> Text<'_> {
 /// without `$schema` and null members.
 ///
 /// `None` if it is not an object at all.
-#[must_use]
 pub fn of_tool(schema: Json<'_>) -> Option<Text<'_>> {
     match validated(schema) {
         Text::Borrowed(schema) => complete(schema),
@@ -156,7 +151,6 @@ pub fn read_tool<'a>(schema: Option<Json<'a>>, rules: &mut Rules) -> Option<Text
 }
 
 /// From the alt-cli format's own dialect, or from JSON Schema with that dialect's type names.
-#[must_use]
 pub fn from_alt_cli(schema: Json<'_>) -> Option<Text<'static>> {
     let schema = validated(schema);
     if is_large(&schema) {
@@ -170,7 +164,6 @@ pub fn from_alt_cli(schema: Json<'_>) -> Option<Text<'static>> {
 }
 
 /// Adds what a tool's schema requires and one from the alt-cli format may lack.
-#[must_use]
 pub fn with_properties(schema: Text<'static>) -> Text<'static> {
     of_tool(Json::new(&schema))
         .map_or(Text::Borrowed(NO_ARGUMENTS), |complete| Text::Owned(complete.into_owned()))
@@ -274,7 +267,6 @@ const NOT_NATIVE: [&str; 14] = [
 ];
 
 /// A schema for the native format's structured output. Returns whether it was changed.
-#[must_use]
 pub fn for_native_output(schema: &str) -> (String, bool) {
     if is_large(schema) {
         return (schema.to_owned(), false);
@@ -288,7 +280,6 @@ pub fn for_native_output(schema: &str) -> (String, bool) {
 /// As [`for_native_output`], for a strict tool. `None` if an object of the schema is meant to have
 /// members that it does not name: closed, it would lose them. The native service takes no such
 /// schema for a strict tool.
-#[must_use]
 pub fn for_native_tool(schema: &str) -> Option<(String, bool)> {
     if is_large(schema) {
         return None;
@@ -360,7 +351,6 @@ fn for_each_subschema(object: &mut Map<String, Value>, each: &mut dyn FnMut(&mut
 
 /// Whether the responses and chat-compatible formats accept the schema as strict: every object is
 /// closed, and requires all its properties.
-#[must_use]
 pub fn is_strict(schema: &str) -> bool {
     !is_large(schema)
         && serde_json::from_str::<Value>(schema).is_ok_and(|mut value| {
@@ -388,7 +378,6 @@ fn check_strict(schema: &mut Value, strict: &mut bool) {
 /// Arguments or inputs as the text of a JSON object. Returns whether they had to be wrapped. U+FFFD
 /// replaces half a surrogate pair: this JSON is a text in the body's JSON, where no reader of the
 /// body has seen it.
-#[must_use]
 pub fn as_object(text: &str) -> (Text<'_>, bool) {
     match surrogates::replaced_text(text) {
         None => object_of(text),
@@ -401,7 +390,6 @@ pub fn as_object(text: &str) -> (Text<'_>, bool) {
 
 /// Arguments as a text that contains JSON. No reader of the body has seen that JSON, so half a
 /// surrogate pair is still in it: U+FFFD replaces it.
-#[must_use]
 pub fn as_text(arguments: &str) -> Text<'_> {
     match surrogates::replaced_text(arguments) {
         Some(replaced) => Text::Owned(replaced),

@@ -20,7 +20,6 @@ pub const MARK: &str = "tg1.";
 pub const MARK_BASE64: &str = "dGcxL";
 
 /// Whether a proof has the mark of another format. Its first bytes are enough.
-#[must_use]
 pub fn is_foreign(proof: &[u8]) -> bool {
     proof.starts_with(MARK.as_bytes()) || proof.starts_with(MARK_BASE64.as_bytes())
 }
@@ -65,7 +64,6 @@ impl<'a> Signature<'a> {
 
     /// Reads the text of a client of format `own`: its own vendor's proof, or one that was sealed
     /// for it.
-    #[must_use]
     pub fn open(text: Text<'a>, own: Origin) -> Self {
         match unseal(&text) {
             Some((origin, value)) => Self { origin, value: Cow::Owned(value.to_owned()) },
@@ -74,7 +72,6 @@ impl<'a> Signature<'a> {
     }
 
     /// As [`Signature::open`], for the field that must be base64.
-    #[must_use]
     pub fn open_base64(text: Text<'a>, own: Origin) -> Self {
         let sealed = text.starts_with(MARK_BASE64).then(|| decode(&text)).flatten();
         match sealed.as_deref().and_then(unseal) {
@@ -84,7 +81,6 @@ impl<'a> Signature<'a> {
     }
 
     /// The text for a client of format `own`.
-    #[must_use]
     pub fn seal(&self, own: Origin) -> Cow<'_, str> {
         if self.origin == own {
             return Cow::Borrowed(&self.value);
@@ -94,7 +90,6 @@ impl<'a> Signature<'a> {
     }
 
     /// As [`Signature::seal`], in base64 if it is sealed.
-    #[must_use]
     pub fn seal_base64(&self, own: Origin) -> Cow<'_, str> {
         if self.origin == own {
             Cow::Borrowed(&self.value)

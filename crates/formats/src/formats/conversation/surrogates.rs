@@ -5,7 +5,6 @@
 use super::Text;
 
 /// The document with U+FFFD in place of each escaped half; `None` if it has none.
-#[must_use]
 pub fn replaced(document: &[u8]) -> Option<Vec<u8>> {
     let mut replaced = None;
     let mut at = 0;
@@ -27,7 +26,6 @@ pub fn replaced(document: &[u8]) -> Option<Vec<u8>> {
 
 /// As [`replaced`], of JSON that is a text itself. Nearly all texts have no such escape, which is
 /// found without looking at each byte.
-#[must_use]
 pub fn replaced_text(document: &str) -> Option<String> {
     let has_one = ["\\ud", "\\uD"].iter().any(|escape| document.contains(escape));
     has_one.then(|| replaced(document.as_bytes())).flatten().and_then(|b| String::from_utf8(b).ok())

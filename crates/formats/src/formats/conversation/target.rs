@@ -49,13 +49,11 @@ pub struct ReplyContext {
 
 impl ReplyContext {
     /// An id with a format's usual prefix.
-    #[must_use]
     pub fn id(&self, prefix: &str) -> String {
         format!("{prefix}{}", self.seed)
     }
 
     /// The id of the `index`th thing of its kind.
-    #[must_use]
     pub fn nth_id(&self, prefix: &str, index: usize) -> String {
         format!("{prefix}{}_{index}", self.seed)
     }

@@ -40,7 +40,6 @@ impl<'a> Str<'a> {
     }
 
     /// The text itself.
-    #[must_use]
     pub fn into_text(self) -> Text<'a> {
         match self.0 {
             Form::Plain(text) => text,
@@ -51,7 +50,6 @@ impl<'a> Str<'a> {
     }
 
     /// One text from several, with a separator between them.
-    #[must_use]
     pub fn join(mut texts: Vec<Self>, separator: &str) -> Self {
         if texts.len() == 1 {
             return texts.swap_remove(0);
@@ -67,7 +65,6 @@ impl<'a> Str<'a> {
     }
 
     /// The content of the JSON string, if it is at hand.
-    #[must_use]
     pub const fn as_written(&self) -> Option<&'a str> {
         match &self.0 {
             Form::Plain(_) => None,
@@ -76,7 +73,6 @@ impl<'a> Str<'a> {
     }
 
     /// Whether it has no characters.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         match &self.0 {
             Form::Plain(text) => text.is_empty(),
@@ -85,7 +81,6 @@ impl<'a> Str<'a> {
     }
 
     /// Whether it only has white space.
-    #[must_use]
     pub fn is_blank(&self) -> bool {
         let Some(json) = self.as_written() else { return self.trim().is_empty() };
         let mut rest = json.trim_start();
@@ -97,7 +92,6 @@ impl<'a> Str<'a> {
     }
 
     /// About how many bytes it takes in a document.
-    #[must_use]
     pub fn size(&self) -> usize {
         match &self.0 {
             Form::Plain(text) => text.len(),

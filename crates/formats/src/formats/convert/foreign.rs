@@ -98,7 +98,6 @@ const fn mark_in(format: WireFormat) -> Option<&'static str> {
 }
 
 /// The body without foreign reasoning, or `None` if it contains none (or cannot be read).
-#[must_use]
 pub fn strip(format: WireFormat, body: &[u8]) -> Option<Vec<u8>> {
     let mark = mark_in(format)?;
     memchr::memmem::find(body, format!("\"{mark}").as_bytes())?;

@@ -34,7 +34,6 @@ pub const DEFAULT_MAX_TOKENS: u64 = 32_000;
 
 /// Whether a provider that speaks the second format can answer a client of the first one. Tokens
 /// are counted in the client's own format only.
-#[must_use]
 pub fn convertible(operation: &Operation) -> fn(WireFormat, WireFormat) -> bool {
     match operation {
         Operation::CountTokens => |client, provider| client == provider,
@@ -65,7 +64,6 @@ pub struct RequestOptions<'o> {
 impl<'o> RequestOptions<'o> {
     /// Options without a maximum, a cache key, a cache lifetime or instructions, and with
     /// [`DEFAULT_MAX_TOKENS`].
-    #[must_use]
     pub const fn new(upstream_model: &'o str, stream: bool) -> Self {
         Self {
             upstream_model,
@@ -330,7 +328,6 @@ fn read_content(format: WireFormat, body: &[u8]) -> Result<Reply<'_>, ReplyProbl
 }
 
 /// The figures of a complete reply body; zeros if it has none.
-#[must_use]
 pub fn read_usage(format: WireFormat, body: &[u8]) -> Usage {
     let mut reader = UsageReader::new(format, false);
     reader.feed(body);

@@ -20,7 +20,6 @@ struct Wrapper<'a> {
 }
 
 /// The request within the wrapper, for the plain endpoint; `None` if the body has no wrapper.
-#[must_use]
 pub(super) fn request(body: &[u8]) -> Option<Vec<u8>> {
     let inner = json_read::read::<Wrapper<'_>>(body).ok()?.request?;
     let Members(members) = json_read::from_str(inner.get()).ok()?;
@@ -71,7 +70,6 @@ impl Stream {
     }
 
     /// Whether a chunk was written.
-    #[must_use]
     pub(super) const fn began(&self) -> bool {
         self.began
     }

@@ -94,7 +94,6 @@ pub struct StreamConverter {
 
 impl StreamConverter {
     /// `from` is the provider's format, `to` the client's.
-    #[must_use]
     pub fn new(from: WireFormat, to: WireFormat, context: ReplyContext) -> Self {
         let mut reader = StreamReader::new(from);
         let writer = match to {
@@ -156,7 +155,6 @@ impl StreamConverter {
     }
 
     /// How many bytes of an event that is not complete are kept.
-    #[must_use]
     pub fn pending(&self) -> usize {
         self.assembler.pending().len()
     }
@@ -228,25 +226,21 @@ impl StreamConverter {
     }
 
     /// Whether some of the reply itself was sent to the client.
-    #[must_use]
     pub const fn has_content(&self) -> bool {
         self.gate.content
     }
 
     /// The usage that the provider's stream has reported.
-    #[must_use]
     pub const fn usage(&self) -> &UsageReader {
         &self.gate.usage
     }
 
     /// What is billed: see [`UsageReader::bill`]. An event that is still incomplete counts too.
-    #[must_use]
     pub fn bill(&self, input: u64) -> Bill {
         self.with_pending(|reader| reader.bill(input))
     }
 
     /// Whether only the end of the body is missing, or of the last event.
-    #[must_use]
     pub fn lacks_only_the_end(&self) -> bool {
         self.with_pending(|reader| reader.seen_end() || reader.lacks_only_the_end())
     }
@@ -260,19 +254,16 @@ impl StreamConverter {
     }
 
     /// Whether the provider has sent some of the reply itself, shown to the client or not.
-    #[must_use]
     pub const fn seen_content(&self) -> bool {
         self.gate.seen
     }
 
     /// Whether the provider's stream has reached its format's end.
-    #[must_use]
     pub const fn seen_end(&self) -> bool {
         self.gate.end
     }
 
     /// Whether the reply is complete.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.state == StreamState::Finished
     }

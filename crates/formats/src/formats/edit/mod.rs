@@ -38,7 +38,6 @@ pub struct Walk<'b> {
 
 impl<'b> Walk<'b> {
     /// From the start of a body, given as its chunks.
-    #[must_use]
     pub const fn new(chunks: &'b [Bytes]) -> Self {
         Self { chunks, from: 0 }
     }
@@ -78,20 +77,17 @@ impl<'b> Walk<'b> {
 
 /// The body with `range` replaced. A range beyond the end is cut off there; an empty one makes this
 /// an insertion.
-#[must_use]
 pub fn replace(chunks: &[Bytes], range: Range<usize>, with: &[u8]) -> Vec<Bytes> {
     replace_all(chunks, &[(range, Bytes::copy_from_slice(with))])
 }
 
 /// The body with `text` inserted before the byte at `at`.
-#[must_use]
 pub fn insert(chunks: &[Bytes], at: usize, text: &[u8]) -> Vec<Bytes> {
     replace(chunks, at..at, text)
 }
 
 /// The body with several ranges replaced. They must be in order and must not overlap: one that goes
 /// back is left out.
-#[must_use]
 pub fn replace_all(chunks: &[Bytes], edits: &[(Range<usize>, Bytes)]) -> Vec<Bytes> {
     let mut out = Vec::with_capacity(chunks.len() + 2 * edits.len());
     let (mut walk, mut done) = (Walk::new(chunks), 0);
@@ -111,7 +107,6 @@ pub fn replace_all(chunks: &[Bytes], edits: &[(Range<usize>, Bytes)]) -> Vec<Byt
 
 /// Inserts a member at the start of the object whose `{` is at `object_start`. `member` is
 /// `"name":value`.
-#[must_use]
 pub fn insert_member(
     chunks: &[Bytes],
     object_start: usize,
@@ -123,7 +118,6 @@ pub fn insert_member(
 }
 
 /// The body with another model; without a `model` member it gets one.
-#[must_use]
 pub fn set_model(chunks: &[Bytes], peek: &Peek, model: &str) -> Vec<Bytes> {
     let value = serde_json::Value::from(model).to_string();
     match &peek.model_span {
@@ -139,7 +133,6 @@ pub fn set_model(chunks: &[Bytes], peek: &Peek, model: &str) -> Vec<Bytes> {
 
 /// The body with `stream_options.include_usage` true, whatever its value; `None` if it is true
 /// already.
-#[must_use]
 pub fn ask_for_usage(chunks: &[Bytes], peek: &Peek) -> Option<Vec<Bytes>> {
     const MEMBER: &str = "\"include_usage\":true";
     let Some(options) = &peek.stream_options else {

@@ -77,7 +77,6 @@ impl ErrorReply<'_> {
 pub const SPENT: &str = "insufficient_quota";
 
 /// A header that carries the message to clients that do not show the body's.
-#[must_use]
 pub fn headers(format: WireFormat, error: &ErrorReply<'_>) -> Option<(&'static str, String)> {
     let wanted = format == WireFormat::Responses && error.kind == SPENT;
     // The client adds "…, or try again at <time>."
@@ -85,13 +84,11 @@ pub fn headers(format: WireFormat, error: &ErrorReply<'_>) -> Option<(&'static s
 }
 
 /// The body of an error reply: one JSON object.
-#[must_use]
 pub fn body(format: WireFormat, error: &ErrorReply<'_>) -> Vec<u8> {
     bytes(&value(format, error))
 }
 
 /// The bytes that end a stream with an error: complete events, to be sent after a whole event.
-#[must_use]
 pub fn stream_event(format: WireFormat, error: &ErrorReply<'_>) -> Vec<u8> {
     let mut out = Vec::new();
     match format {
@@ -112,7 +109,6 @@ pub fn stream_event(format: WireFormat, error: &ErrorReply<'_>) -> Vec<u8> {
 
 /// What ends a stream that has not begun, in place of an error reply with this status and body.
 /// `array`: the client reads one JSON array.
-#[must_use]
 pub fn in_stream(format: WireFormat, array: bool, status: u16, body: &[u8]) -> Vec<u8> {
     if array {
         return [b"[", body, b"]"].concat();
@@ -124,7 +120,6 @@ pub fn in_stream(format: WireFormat, array: bool, status: u16, body: &[u8]) -> V
 }
 
 /// Whether an error body has the shape that clients of the format read.
-#[must_use]
 pub fn has_shape(format: WireFormat, body: &[u8]) -> bool {
     let Ok(value) = serde_json::from_slice::<Value>(body) else { return false };
     // alt-cli streams without SSE are arrays, and so are their errors.
@@ -155,7 +150,6 @@ const NATIVE_KINDS: [&str; 10] = [
 ];
 
 /// The error kind for a status, in the native format's terms.
-#[must_use]
 pub const fn kind_of_status(status: u16) -> &'static str {
     match status {
         401 => "authentication_error",
@@ -173,7 +167,6 @@ pub const fn kind_of_status(status: u16) -> &'static str {
 
 /// The error kind for a client of this format: the provider's own `kind` if the format has such
 /// kinds, else that of the status. alt-cli has names in capitals in their place, others the number.
-#[must_use]
 pub fn kind_for(client: WireFormat, kind: Option<&str>, status: u16) -> &str {
     let fits = |kind: &&str| match client {
         WireFormat::Native => NATIVE_KINDS.contains(kind),
@@ -183,7 +176,6 @@ pub fn kind_for(client: WireFormat, kind: Option<&str>, status: u16) -> &str {
 }
 
 /// The same error as a JSON value, for a reply that is built elsewhere.
-#[must_use]
 pub fn value(format: WireFormat, error: &ErrorReply<'_>) -> Value {
     match format {
         WireFormat::Native => native(error),

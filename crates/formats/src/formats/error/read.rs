@@ -43,7 +43,6 @@ impl UpstreamError {
     }
 
     /// True when kind or code is `word`, in any case.
-    #[must_use]
     pub fn is(&self, word: &str) -> bool {
         [&self.kind, &self.code].into_iter().flatten().any(|w| w.eq_ignore_ascii_case(word))
     }
@@ -53,7 +52,6 @@ impl UpstreamError {
 ///
 /// The format is only a hint: an upstream's gateway, or one of its error paths, often answers in
 /// another format's shape.
-#[must_use]
 pub fn read(_format: WireFormat, status: u16, body: &[u8]) -> UpstreamError {
     let text = body.trim_ascii();
     if text.is_empty() {
@@ -93,7 +91,6 @@ fn tree(json: &[u8]) -> Option<Value> {
 }
 
 /// The error in a JSON value; `None` if it contains nothing that looks like one.
-#[must_use]
 pub(super) fn from_value(value: &Value) -> Option<UpstreamError> {
     // alt-cli streams without SSE are arrays, and so are their errors.
     if let Some(first) = value.as_array() {
@@ -153,7 +150,6 @@ pub(super) fn from_value(value: &Value) -> Option<UpstreamError> {
 }
 
 /// True if a body is an HTML page: from a proxy or a portal, not the service's answer.
-#[must_use]
 pub fn looks_like_html(body: &[u8]) -> bool {
     let start = body.trim_ascii_start();
     let start = &start[..start.len().min(15)];

@@ -20,7 +20,6 @@ pub enum FileKind {
 
 impl FileKind {
     /// The name on the wire.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }

@@ -63,7 +63,6 @@ pub struct Page {
 pub struct Unreadable(pub String);
 
 /// The path and the query of a report.
-#[must_use]
 pub fn query(kind: InvoiceKind, ask: &Ask<'_>) -> (&'static str, Vec<(&'static str, String)>) {
     match kind {
         InvoiceKind::Anthropic => anthropic::query(ask),

@@ -14,13 +14,11 @@ pub struct Json<'a>(&'a str);
 
 impl<'a> Json<'a> {
     /// Text that is JSON.
-    #[must_use]
     pub const fn new(text: &'a str) -> Self {
         Self(text)
     }
 
     /// The value's text, without white space around it.
-    #[must_use]
     pub const fn get(self) -> &'a str {
         self.0
     }

@@ -58,7 +58,6 @@ const READ_WITH_ELEMENT: u16 = 64;
 pub const MOST_IN_TREE: usize = 20_000;
 
 /// Whether a document has so many values that no tree is built of it.
-#[must_use]
 pub fn is_too_large_for_a_tree(json: &[u8]) -> bool {
     json.len() > 2 * MOST_IN_TREE
         && memchr::memchr3_iter(b',', b'{', b'[', json).nth(MOST_IN_TREE).is_some()

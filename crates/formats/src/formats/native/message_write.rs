@@ -41,7 +41,6 @@ fn is_sound(media: &Media<'_>) -> bool {
 }
 
 /// Whether the part is written at all.
-#[must_use]
 pub(super) fn survives(part: &Part<'_>) -> bool {
     match part {
         Part::Text(text) => !text.is_blank(),

@@ -89,7 +89,6 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
 
 /// The stop reason as the neutral one. A pause for the vendor's own tools has no equivalent: it
 /// becomes a plain stop.
-#[must_use]
 pub fn finish(reason: Option<&str>, sequence: Option<&str>) -> Finish {
     match reason {
         Some("max_tokens" | "model_context_window_exceeded") => Finish::Length,

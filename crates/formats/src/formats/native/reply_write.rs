@@ -8,7 +8,6 @@ use crate::formats::conversation::{
 use crate::formats::names::call_id;
 
 /// Writes a message.
-#[must_use]
 pub fn write(reply: &Reply<'_>, context: &ReplyContext) -> Vec<u8> {
     json::document_of(reply.size(), |o| {
         write_head(o, context);

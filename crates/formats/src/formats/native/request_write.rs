@@ -20,9 +20,6 @@ const JSON_LINE: &str =
     "Answer with exactly one JSON object and nothing else: no introduction, no code fence.";
 
 /// Writes the body of `POST /v1/messages`. Turns alternate already.
-///
-/// # Errors
-/// None so far: what the format cannot express is left out by a rule or was refused while reading.
 pub fn write(
     request: &Request<'_>,
     target: &Target<'_>,

@@ -272,7 +272,6 @@ impl Reader {
 }
 
 /// Whether a reader takes anything from events of this type.
-#[must_use]
 pub fn reads(kind: &str) -> bool {
     let kinds = ["message_start", "message_delta", "message_stop", "error"];
     kinds.contains(&kind) || kind.starts_with("content_block_")

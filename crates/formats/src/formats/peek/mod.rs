@@ -174,7 +174,6 @@ pub fn peek(chunks: &[Bytes], limits: PeekLimits) -> Result<Peek, BadRequest> {
 
 impl Peek {
     /// The other models that a request for `model` names.
-    #[must_use]
     pub fn named_models(&self, model: &str) -> Vec<NamedModel> {
         let mut named = self.named.clone();
         // Of two names in one request a service may take either one.
@@ -195,7 +194,6 @@ impl Peek {
     /// A hash of the first texts (system, and the messages up to the first of the user): the same
     /// on every turn of one conversation. `None` if there is no text. `chunks` must be those that
     /// were peeked into.
-    #[must_use]
     pub fn first_messages_hash(&self, chunks: &[Bytes]) -> Option<u64> {
         let spans = self.texts.spans();
         if spans.is_empty() {
@@ -213,7 +211,6 @@ impl Peek {
 
     /// The actual format of the body, given the path's `routed`: a chat-compatible path may carry a
     /// responses body (an `input` array and no `messages`).
-    #[must_use]
     pub const fn format(&self, routed: WireFormat) -> WireFormat {
         match routed {
             WireFormat::Chat if self.has_input && !self.input_is_text && !self.has_messages => {
@@ -225,7 +222,6 @@ impl Peek {
 
     /// The maximum output tokens of one choice, if the body has one, and the number of choices.
     /// Members that `format` does not have are ignored, as a provider may ignore them.
-    #[must_use]
     pub fn output_bound(&self, format: WireFormat) -> (Option<u64>, u64) {
         let Bounds {
             max_tokens,
@@ -290,7 +286,6 @@ impl Peek {
     }
 
     /// True if the client itself requested the stream's usage chunk.
-    #[must_use]
     pub fn wants_usage(&self) -> bool {
         self.stream_options.as_ref().is_some_and(|o| o.include_usage)
     }

@@ -57,7 +57,6 @@ pub(super) fn write(
 }
 
 /// The status word, and the reason of an incomplete response.
-#[must_use]
 pub(super) fn status(state: ResponseState<'_>) -> (&'static str, Option<&'static str>) {
     match state {
         ResponseState::InProgress => ("in_progress", None),
@@ -124,7 +123,6 @@ pub(super) enum Item<'i> {
 
 impl Item<'_> {
     /// The usual beginning of the item's id.
-    #[must_use]
     pub(super) const fn prefix(&self) -> &'static str {
         match self {
             Self::Message { .. } => "msg_",
@@ -180,7 +178,6 @@ impl Item<'_> {
     }
 
     /// The item as JSON text.
-    #[must_use]
     pub(super) fn to_json(self, id: &str, status: &str) -> Vec<u8> {
         json::document(|o| self.write(o, id, status))
     }

@@ -20,20 +20,17 @@ pub struct Official<'t> {
 
 impl<'t> Official<'t> {
     /// The text for a model; the other one if that is missing.
-    #[must_use]
     pub fn for_model(&self, model: &str) -> Option<&'t str> {
         if model.contains("codex") { self.short.or(self.long) } else { self.long.or(self.short) }
     }
 
     /// Whether the client sent an official text itself.
-    #[must_use]
     pub fn is_official(&self, text: &str) -> bool {
         [self.short, self.long].into_iter().flatten().any(|official| official.trim() == text.trim())
     }
 }
 
 /// The replacement of the client's text, or `None` to leave the request unchanged.
-#[must_use]
 pub fn resolve<'t>(
     strategy: InstructionsStrategy,
     model: &str,
@@ -60,7 +57,6 @@ struct InstructedBody<'a> {
 
 /// The body with its instructions replaced according to [`resolve`]; `None` if nothing changes or
 /// it cannot be read.
-#[must_use]
 pub fn apply(
     body: &[u8],
     strategy: InstructionsStrategy,

@@ -80,7 +80,6 @@ struct OutputPart<'a> {
 
 impl WireError<'_> {
     /// The error's type, else its code, if it has one; and its message.
-    #[must_use]
     pub fn kind_and_message(&self) -> (Option<String>, String) {
         let code = match &self.code {
             Some(Content::Text(code)) => Some(code.to_string()),
@@ -203,7 +202,6 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
 }
 
 /// Why the response ended, as the neutral reason.
-#[must_use]
 pub fn finish(incomplete: bool, reason: Option<&str>, refused: bool) -> Finish {
     match reason {
         Some("content_filter") if incomplete => Finish::Refusal,

@@ -6,7 +6,6 @@ use crate::formats::conversation::{Finish, Origin, Reply, ReplyContext, ReplyPar
 use crate::formats::names::call_id;
 
 /// Writes a whole response.
-#[must_use]
 pub fn write(reply: &Reply<'_>, context: &ReplyContext) -> Vec<u8> {
     let state = ResponseState::Ended { finish: &reply.finish, usage: &reply.usage };
     json::document_of(reply.size(), |o| {

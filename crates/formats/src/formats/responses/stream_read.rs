@@ -426,7 +426,6 @@ fn text_of<'a>(content: Option<Content<'a, IgnoredAny>>) -> Str<'a> {
 }
 
 /// Whether a reader takes anything from events of this type.
-#[must_use]
 pub fn reads(kind: &str) -> bool {
     const KINDS: [&str; 18] = [
         "created",

@@ -44,7 +44,6 @@ pub struct Writer {
 
 impl Writer {
     /// The number of the next event.
-    #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.sequence
     }

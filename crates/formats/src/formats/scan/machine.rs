@@ -76,7 +76,6 @@ type Scanned<R> = Result<R, ScanError>;
 impl<T: Copy> Scanner<T> {
     /// A scanner for one document. `max_depth`: how many containers may be open at once (at most
     /// 1024).
-    #[must_use]
     pub fn new(root: &'static Node<T>, max_depth: usize) -> Self {
         Self {
             expect: Expect::Value,
@@ -108,13 +107,11 @@ impl<T: Copy> Scanner<T> {
 
     /// True once the document is complete (a number at the top is complete only after
     /// [`Scanner::finish`]).
-    #[must_use]
     pub const fn is_complete(&self) -> bool {
         matches!(self.expect, Expect::Nothing)
     }
 
     /// True while only white space has arrived.
-    #[must_use]
     pub const fn is_untouched(&self) -> bool {
         self.stack.depth() == 0
             && matches!(self.expect, Expect::Value)
@@ -123,7 +120,6 @@ impl<T: Copy> Scanner<T> {
 
     /// The value of interest that the last chunk's end cut: its name, and the bytes of it so far,
     /// without quotes. A string, or else the innermost container.
-    #[must_use]
     pub fn unfinished(&self) -> Option<(T, Kind, usize)> {
         match (self.cut, self.stack.place_tag()) {
             (Cut::Value(_), Some(tag)) => {

@@ -63,19 +63,16 @@ pub struct MemberKey<T: 'static> {
 
 impl<T> Node<T> {
     /// A value of any kind, with its text up to `take` bytes.
-    #[must_use]
     pub const fn value(tag: T, take: usize) -> Self {
         Self { tag: Some(tag), take, keys: &[], items: None, rest: None, names: None }
     }
 
     /// An object, itself not reported.
-    #[must_use]
     pub const fn object(keys: &'static [MemberKey<T>]) -> Self {
         Self { tag: None, take: 0, keys, items: None, rest: None, names: None }
     }
 
     /// An array, itself not reported.
-    #[must_use]
     pub const fn array(items: &'static Self) -> Self {
         Self { tag: None, take: 0, keys: &[], items: Some(items), rest: None, names: None }
     }
@@ -90,13 +87,11 @@ impl<T> Node<T> {
     }
 
     /// Any value: reported if it is a scalar, and searched to any depth as `below` says.
-    #[must_use]
     pub const fn deep(tag: T, keys: &'static [MemberKey<T>], below: &'static Self) -> Self {
         Self { tag: Some(tag), take: 0, keys, items: Some(below), rest: Some(below), names: None }
     }
 
     /// An object, itself not reported, with a rule for the members that `keys` does not name.
-    #[must_use]
     pub const fn object_and(keys: &'static [MemberKey<T>], rest: &'static Self) -> Self {
         Self { tag: None, take: 0, keys, items: None, rest: Some(rest), names: None }
     }
@@ -121,7 +116,6 @@ impl<T> Node<T> {
 }
 
 /// A member whose name must match exactly.
-#[must_use]
 pub const fn key<T>(name: &'static str, node: Node<T>) -> MemberKey<T> {
     MemberKey { name, node, any_case: false }
 }
@@ -169,7 +163,6 @@ pub struct Found<'a, T> {
 impl<T> Found<'_, T> {
     /// A string's value, escapes resolved (a lone surrogate becomes U+FFFD); `None` for other kinds
     /// and cut texts.
-    #[must_use]
     pub fn as_str(&self) -> Option<Cow<'_, str>> {
         if self.kind != Kind::String || !self.whole {
             return None;
@@ -182,7 +175,6 @@ impl<T> Found<'_, T> {
 
     /// A number's value, if it is a non-negative integer of plausible size (also written as `12.0`
     /// or `1e3`).
-    #[must_use]
     pub fn as_u64(&self) -> Option<u64> {
         if self.kind != Kind::Number || !self.whole {
             return None;
@@ -201,7 +193,6 @@ impl<T> Found<'_, T> {
     }
 
     /// A boolean's value; `None` for any other kind.
-    #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         (self.kind == Kind::Bool).then_some(self.text == b"true")
     }

@@ -23,7 +23,6 @@ impl Digits {
 }
 
 /// The index after the complete number that begins at `from`; `None` if there is none.
-#[must_use]
 pub fn number_end(bytes: &[u8], from: usize) -> Option<usize> {
     run(bytes, from, Digits::Start).ok().filter(|(_, digits)| digits.may_end()).map(|(end, _)| end)
 }

@@ -76,7 +76,6 @@ pub(super) fn resume(
 
 /// The index of the closing quote of the string whose content begins at `from`, and whether it has
 /// escapes. `None` if it is invalid, or does not end in `bytes`.
-#[must_use]
 pub fn string_end(bytes: &[u8], from: usize) -> Option<(usize, bool)> {
     let mut escaped = false;
     match run(bytes, from, 0, &mut escaped) {
@@ -86,7 +85,6 @@ pub fn string_end(bytes: &[u8], from: usize) -> Option<(usize, bool)> {
 }
 
 /// As [`string_end`], of a text: its characters are known to be valid.
-#[must_use]
 #[inline]
 pub fn text_end(text: &str, from: usize) -> Option<(usize, bool)> {
     let mut escaped = false;

@@ -38,7 +38,6 @@ pub struct Assembler {
 
 impl Assembler {
     /// `max`: bytes of data that one event may have.
-    #[must_use]
     pub const fn new(max: usize) -> Self {
         Self { splitter: Splitter::new(), buffer: Vec::new(), max, frame: Frame::NONE }
     }
@@ -119,7 +118,6 @@ impl Assembler {
     }
 
     /// The data so far of an event that is not complete.
-    #[must_use]
     pub fn pending(&self) -> &[u8] {
         &self.buffer
     }

@@ -75,7 +75,6 @@ impl Default for Splitter {
 
 impl Splitter {
     /// A splitter at the start of a stream.
-    #[must_use]
     pub const fn new() -> Self {
         Self {
             at: At::Start,
@@ -91,21 +90,18 @@ impl Splitter {
 
     /// The name of the current event, or of the one that just ended; empty without an `event:`
     /// line.
-    #[must_use]
     pub fn name(&self) -> &str {
         std::str::from_utf8(&self.name).unwrap_or("")
     }
 
     /// True between events: the bytes so far end with a complete event, or with comments and blank
     /// lines after one.
-    #[must_use]
     pub const fn is_between_events(&self) -> bool {
         let at_line = matches!(self.at, At::Start | At::Name) && self.field_len == 0;
         self.ended || (at_line && !self.data_lines && self.name.is_empty())
     }
 
     /// True directly after the end of an event.
-    #[must_use]
     pub const fn is_after_event(&self) -> bool {
         self.ended
     }

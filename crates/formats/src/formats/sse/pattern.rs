@@ -43,7 +43,6 @@ pub struct RawText<'d> {
 
 impl<'d> RawText<'d> {
     /// The text without its quotes.
-    #[must_use]
     pub fn bytes(&self) -> &'d [u8] {
         self.quoted.get(1..self.quoted.len() - 1).unwrap_or_default()
     }
@@ -67,7 +66,6 @@ struct Fragment {
 impl Pattern {
     /// The pattern of a valid event, unless it is large. `text`: the range of its text, without
     /// quotes.
-    #[must_use]
     pub fn new(event: &[u8], text: Range<usize>) -> Option<Self> {
         let (before, after) = (event.get(..text.start)?, event.get(text.end..)?);
         if before.len() + after.len() > MOST {
@@ -78,7 +76,6 @@ impl Pattern {
 
     /// The text of the event at the start of `bytes`, and the bytes after the event. `None` if
     /// there is not a complete event of this pattern, or if its text is empty.
-    #[must_use]
     pub fn text<'d>(&self, bytes: &'d [u8]) -> Option<(RawText<'d>, &'d [u8])> {
         let rest = self.before.strip(bytes)?;
         let (end, escaped) = string_end(rest, 0)?;

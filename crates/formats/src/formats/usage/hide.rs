@@ -62,7 +62,6 @@ impl Default for HideUsageChunk {
 
 impl HideUsageChunk {
     /// A filter at the start of a stream.
-    #[must_use]
     pub fn new() -> Self {
         Self {
             splitter: Splitter::new(),

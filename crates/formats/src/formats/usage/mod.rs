@@ -81,7 +81,6 @@ pub struct Bill {
 
 impl Bill {
     /// The bill of a request whose reply never began: its input, estimated.
-    #[must_use]
     pub fn of_input(input: u64) -> Self {
         let usage = Usage { input, ..Usage::default() };
         Self { usage, estimated: true, model: ModelName::default(), parts: Vec::new() }
@@ -120,7 +119,6 @@ pub struct UsageReader {
 impl UsageReader {
     /// `streaming`: a stream was requested. If the upstream answers with one JSON value instead,
     /// that is detected.
-    #[must_use]
     pub fn new(format: WireFormat, streaming: bool) -> Self {
         let root = match (format, streaming) {
             (WireFormat::Native, _) => &native::ROOT,
@@ -150,7 +148,6 @@ impl UsageReader {
     }
 
     /// A reader for a stream that is fed event by event.
-    #[must_use]
     pub fn of_events(format: WireFormat) -> Self {
         Self { layout: Layout::Events, ..Self::new(format, true) }
     }
@@ -208,7 +205,6 @@ impl UsageReader {
     }
 
     /// The figures so far; `None` until the upstream has reported any.
-    #[must_use]
     pub fn usage(&self) -> Option<Usage> {
         self.tally.figures.any().then(|| self.figures())
     }
@@ -224,7 +220,6 @@ impl UsageReader {
 
     /// Whether the figures are the reply's final ones, not those known when it was cut off. Zeros
     /// alone, or an output whose input is missing, are not: no prompt is empty.
-    #[must_use]
     pub fn final_figures(&self) -> bool {
         let tally = &self.tally;
         let native = matches!(self.format, WireFormat::Native);
@@ -239,7 +234,6 @@ impl UsageReader {
     /// reported none.
     ///
     /// Generated text and reasoning are estimated as in `usage::output`.
-    #[must_use]
     pub fn estimate(&self, input: u64) -> Usage {
         let mut usage = self.figures();
         if self.final_figures() {
@@ -259,7 +253,6 @@ impl UsageReader {
     }
 
     /// What the reply is billed by: [`UsageReader::estimate`], and its parts.
-    #[must_use]
     pub fn bill(&self, input: u64) -> Bill {
         let usage = self.estimate(input);
         let tally = &self.tally;
@@ -310,7 +303,6 @@ impl UsageReader {
     }
 
     /// Whether the JSON of a body that is not a stream is complete, or was found to be none.
-    #[must_use]
     pub const fn is_whole(&self) -> bool {
         let is_json = matches!(self.layout, Layout::Json);
         !is_json || (!self.cut && (self.broken || self.scanner.is_complete()))
@@ -328,7 +320,6 @@ impl UsageReader {
 
     /// Something meaningful has arrived: content, or the reply's end. Pings, a message's start and
     /// errors do not count.
-    #[must_use]
     pub const fn seen_content(&self) -> bool {
         let large =
             matches!(self.layout, Layout::Json) && self.body_len >= LARGE_BODY && !self.broken;
@@ -340,7 +331,6 @@ impl UsageReader {
     /// A chat-compatible stream that stops without its terminator, and any alt-cli stream, is
     /// complete if all its answers have a finish reason: call this after [`UsageReader::finish`].
     /// Until then more may come: another answer, or the usage.
-    #[must_use]
     pub const fn seen_end(&self) -> bool {
         let by_reason = matches!(self.format, WireFormat::Chat | WireFormat::AltCli);
         self.tally.end
@@ -350,7 +340,6 @@ impl UsageReader {
     /// Only the end of the body is missing of an alt-cli stream: all reasons and the final figures
     /// have arrived. If the upstream now breaks the connection, or leaves it open, the reply is
     /// complete nevertheless.
-    #[must_use]
     pub fn lacks_only_the_end(&self) -> bool {
         let alt =
             matches!(self.format, WireFormat::AltCli) && matches!(self.layout, Layout::Events);
@@ -358,20 +347,17 @@ impl UsageReader {
     }
 
     /// The error that the upstream reported within the reply.
-    #[must_use]
     pub const fn seen_error(&self) -> Option<&UpstreamError> {
         self.tally.error.as_ref()
     }
 
     /// Whether the lists of the body, or of the last event, have more elements than a reply that is
     /// converted may have.
-    #[must_use]
     pub const fn has_too_many_elements(&self) -> bool {
         self.elements() > MOST_ELEMENTS
     }
 
     /// How many elements the lists of the body, or of the last event, have.
-    #[must_use]
     pub const fn elements(&self) -> usize {
         match self.layout {
             Layout::Json => self.scanner.elements(),
@@ -380,26 +366,22 @@ impl UsageReader {
     }
 
     /// Complete events so far, of a stream.
-    #[must_use]
     pub const fn event_count(&self) -> u64 {
         self.events
     }
 
     /// responses: the reply's id in its stream, if it is known.
-    #[must_use]
     pub fn reply_id(&self) -> Option<&str> {
         Some(self.tally.id.as_str()).filter(|id| !id.is_empty())
     }
 
     /// Bytes of generated text, reasoning and call arguments so far, as JSON has them.
-    #[must_use]
     pub const fn output_chars(&self) -> usize {
         self.tally.output.all
     }
 
     /// The progress of the reply: grows with everything that is generated, also with what cannot be
     /// read.
-    #[must_use]
     pub fn progress(&self) -> u64 {
         let generated = self.tally.output.all.saturating_add(self.tally.output.sealed);
         generated as u64 + u64::from(self.seen_content()) + u64::from(self.seen_end())

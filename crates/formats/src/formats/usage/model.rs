@@ -34,7 +34,6 @@ impl ModelName {
     }
 
     /// The name; `None` if the reply has none.
-    #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         let text = self.text.get(..self.len.into())?;
         std::str::from_utf8(text).ok().filter(|name| !name.is_empty())

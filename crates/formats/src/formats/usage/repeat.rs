@@ -108,7 +108,6 @@ impl UsageReader {
     }
 
     /// The reader as it would be after these first bytes of an event's data.
-    #[must_use]
     pub fn within_event(&self, data: &[u8]) -> Self {
         let mut reader = Self { tally: self.tally.clone(), ..Self::of_events(self.format) };
         reader.data(data);
@@ -116,7 +115,6 @@ impl UsageReader {
     }
 
     /// The text of the last event, whose data this is, if the next event may only differ in that.
-    #[must_use]
     pub fn text_of<'d>(&self, data: &'d [u8]) -> Option<RawText<'d>> {
         self.repeated.as_ref()?.text(data)
     }

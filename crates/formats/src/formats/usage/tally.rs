@@ -415,7 +415,6 @@ fn is_reason(found: &Found<'_, UsageTag>) -> bool {
 }
 
 /// Whether a text is a finish reason.
-#[must_use]
 pub fn names_an_end(reason: &str) -> bool {
     let reason = reason.trim();
     const NONE: &[u8] = b"UNSPECIFIED";

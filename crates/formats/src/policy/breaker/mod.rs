@@ -80,7 +80,6 @@ pub struct Ticket {
 
 impl Ticket {
     /// Whether the request decides about a half-open circuit.
-    #[must_use]
     pub const fn is_probe(self) -> bool {
         self.is_probe
     }
@@ -117,7 +116,6 @@ pub enum Change {
 
 impl Breaker {
     /// Whether a request would be admitted; changes nothing. For selection and display.
-    #[must_use]
     pub fn look(&self, now: Timestamp) -> Outlook {
         match self.state {
             CircuitState::Closed => Outlook::Pass,
@@ -233,7 +231,6 @@ impl Breaker {
     }
 
     /// How many users' requests have failed so, with this one.
-    #[must_use]
     pub fn suspects_with(&self, by: Suspect, now: Timestamp) -> usize {
         let mut suspects = self.suspects;
         suspects.add(by.user, now);

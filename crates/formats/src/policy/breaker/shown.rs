@@ -28,7 +28,6 @@ pub struct BreakerFigures {
 
 impl Breaker {
     /// The figures to show at a given time.
-    #[must_use]
     pub fn figures(&self, now: Timestamp) -> BreakerFigures {
         let (open_until, half_open) = match self.state {
             CircuitState::Closed => (None, false),

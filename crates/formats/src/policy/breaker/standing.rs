@@ -19,25 +19,21 @@ pub struct Standing {
 
 impl Standing {
     /// Whether both have the same state, ignoring counts.
-    #[must_use]
     pub fn same_state(&self, other: &Self) -> bool {
         self.state == other.state
     }
 
     /// Whether both have the same suspects.
-    #[must_use]
     pub fn same_suspects(&self, other: &Self) -> bool {
         self.suspects.same_users(&other.suspects)
     }
 
     /// Whether there are suspects.
-    #[must_use]
     pub fn has_suspects(&self) -> bool {
         self.suspects.count() > 0
     }
 
     /// Whether the circuit is closed, whatever its counts.
-    #[must_use]
     pub fn is_closed(&self) -> bool {
         self.state == CircuitState::Closed
     }
@@ -45,7 +41,6 @@ impl Standing {
     /// `closed`, `open UNTIL` or `half SINCE SUCCESSES PROBE` (times in ms, `-` for none), after
     /// the failures. Failed probes, the last success and the suspects follow at the end, if there
     /// are any.
-    #[must_use]
     pub fn to_text(self) -> String {
         let failures = self.failures;
         let text = match self.state {
@@ -68,7 +63,6 @@ impl Standing {
     }
 
     /// Reads what [`Self::to_text`] writes; `None` for any other text.
-    #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let mut words = text.split(' ');
         let failures = words.next()?.parse().ok()?;
@@ -94,7 +88,6 @@ impl Standing {
 
 impl Breaker {
     /// The state for other nodes and for the next process.
-    #[must_use]
     pub const fn standing(&self) -> Standing {
         let (suspects, last_success) = (self.suspects, self.last_success);
         let (state, failures, failed_probes) = (self.state, self.failures, self.failed_probes);

@@ -24,13 +24,11 @@ impl Suspects {
     }
 
     /// How many there are.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.all().count()
     }
 
     /// Whether both are the same users.
-    #[must_use]
     pub fn same_users(&self, other: &Self) -> bool {
         self.count() == other.count() && self.all().all(|(user, _)| other.has(user))
     }

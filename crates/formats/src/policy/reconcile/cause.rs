@@ -33,13 +33,11 @@ pub enum Cause {
 
 impl Cause {
     /// The name on the wire.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 
     /// What it means, for people.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::ReportNotComplete => "the vendor's report of this day may not be complete yet",

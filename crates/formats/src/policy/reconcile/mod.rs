@@ -73,13 +73,11 @@ pub struct Compared {
 
 impl Compared {
     /// The vendor's tokens beyond the ledger's.
-    #[must_use]
     pub fn tokens(&self) -> Tokens {
         self.vendor.tokens - self.ledger.tokens
     }
 
     /// The vendor's money beyond the ledger's; `None`: the vendor says nothing of it.
-    #[must_use]
     pub fn money(&self) -> Option<NanoUsd> {
         self.vendor.cost.map(|cost| cost - self.ledger.cost.unwrap_or_default())
     }
@@ -99,7 +97,6 @@ pub struct DayTotal {
 type Rows = BTreeMap<(Timestamp, UsedBy, String), Compared>;
 
 /// Compares the two sides.
-#[must_use]
 pub fn compare(report: &VendorReport, ledger: &[LedgerLine], scope: Scope<'_>) -> Vec<Compared> {
     let names = VendorNames::new(ledger, report.by_description);
     let mut rows = Rows::new();
@@ -125,7 +122,6 @@ pub fn compare(report: &VendorReport, ledger: &[LedgerLine], scope: Scope<'_>) -
 }
 
 /// The totals of the days that are complete.
-#[must_use]
 pub fn day_totals(compared: &[Compared], complete_until: Timestamp) -> Vec<DayTotal> {
     let mut days: BTreeMap<Timestamp, (NanoUsd, NanoUsd, Option<Cause>)> = BTreeMap::new();
     for row in compared.iter().filter(|row| row.day.plus_ms(DAY_MS) <= complete_until) {

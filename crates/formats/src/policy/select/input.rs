@@ -164,7 +164,6 @@ pub enum NoProvider {
 
 impl NoProvider {
     /// The HTTP status for the client: 403, 404 or 503.
-    #[must_use]
     pub const fn status(&self) -> u16 {
         match self {
             Self::NotInReach { .. }
@@ -177,7 +176,6 @@ impl NoProvider {
     }
 
     /// The decision chain, for the record of the refused request.
-    #[must_use]
     pub fn into_decisions(self) -> Vec<Decision> {
         match self {
             Self::NotInReach { decisions }

@@ -34,7 +34,6 @@ use filters::Stage;
 use order::OrderedProvider;
 
 /// Whether a provider can serve a request at all, ignoring its circuit and limits.
-#[must_use]
 pub fn could_serve(ask: &SelectInput<'_>, provider: &Provider) -> bool {
     provider.deleted_at.is_none() && filters::unable(ask, provider).is_none()
 }

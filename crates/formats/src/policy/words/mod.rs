@@ -79,7 +79,6 @@ impl Words {
     /// Compiles the enabled words. One that cannot be compiled is left out and listed in
     /// [`Words::faults`]: words are checked when they are entered, so only another version can have
     /// stored it.
-    #[must_use]
     pub fn compile(source: Vec<SensitiveWord>) -> Self {
         let mut words = Self::default();
         let mut builder = PrefilterBuilder::default();
@@ -141,13 +140,11 @@ impl Words {
     }
 
     /// The source of these words, including disabled ones.
-    #[must_use]
     pub fn all(&self) -> &[SensitiveWord] {
         &self.source
     }
 
     /// No text can contain any.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.contains.is_empty()
             && self.exact.is_empty()
@@ -156,7 +153,6 @@ impl Words {
     }
 
     /// The enabled words that were compiled, by kind.
-    #[must_use]
     pub fn counts(&self) -> WordCounts {
         WordCounts {
             contains: self.contains_ids.len(),
@@ -170,19 +166,16 @@ impl Words {
     }
 
     /// Words that are not in effect, and why.
-    #[must_use]
     pub fn faults(&self) -> &[String] {
         &self.faults
     }
 
     /// The fingerprint of a piece of a body, given in any number of parts.
-    #[must_use]
     pub fn fingerprint<'b>(&self, parts: impl Iterator<Item = &'b [u8]>) -> Fingerprint {
         self.cleared.fingerprint(parts)
     }
 
     /// The same piece was searched before, and none of its strings contained a word.
-    #[must_use]
     pub fn has_cleared(&self, piece: Fingerprint) -> bool {
         self.cleared.holds(piece)
     }
@@ -195,7 +188,6 @@ impl Words {
     }
 
     /// A search for the words through any number of texts.
-    #[must_use]
     pub fn search(&self) -> Search<'_> {
         Search { words: self, folded: Vec::new() }
     }

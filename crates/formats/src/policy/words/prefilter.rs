@@ -44,13 +44,11 @@ pub struct Suspects {
 
 impl Suspects {
     /// The body contains no word.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.places.is_empty() && self.always == 0
     }
 
     /// The ranges whose texts must be searched, of a body of `len` bytes.
-    #[must_use]
     pub fn ranges(&self, len: usize) -> Vec<Range<usize>> {
         if self.always != 0 {
             return std::iter::once(0..len).collect();
@@ -59,7 +57,6 @@ impl Suspects {
     }
 
     /// A word can be in the text at `span`.
-    #[must_use]
     pub fn touch(&self, span: &Range<usize>) -> bool {
         self.of(span) != 0
     }

@@ -18,7 +18,6 @@ impl<T: Copy> Scanner<T> {
     }
 
     /// Elements of all lists so far.
-    #[must_use]
     pub const fn elements(&self) -> usize {
         self.elements
     }
