@@ -76,7 +76,7 @@ fn quoted(name: &str) -> String {
 }
 
 impl SharedLimit {
-    const fn describe(self) -> &'static str {
+    fn describe(self) -> &'static str {
         match self {
             Self::Money(Period::FiveHours) => "5-hour",
             Self::Money(period) => period.as_str(),
