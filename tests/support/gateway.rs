@@ -8,16 +8,14 @@ mod watch;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use tollgate::domain::clock::{Clock as _, SystemClock, Timestamp};
 
 pub use super::ports::free_port;
+use super::wait;
 
 pub const ADMIN_TOKEN: &str = "test-admin-token-0123456789";
 const ROOT_CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/nodes/tls/ca.pem");
-/// How long a gateway may take to start or to stop.
-const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// A running gateway; it is killed when dropped.
 pub struct Gateway {
@@ -39,7 +37,12 @@ pub fn client() -> reqwest::Client {
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
     // Without the system's root certificates, which take most of the time to make a client.
-    reqwest::Client::builder().tls_certs_only([]).no_proxy().timeout(TIME_LIMIT).build().unwrap()
+    reqwest::Client::builder()
+        .tls_certs_only([])
+        .no_proxy()
+        .timeout(wait::TIME_LIMIT)
+        .build()
+        .unwrap()
 }
 
 /// UTC, or about midnight a zone where it is noon: no test meets the end of a day, of a week or of
@@ -141,32 +144,22 @@ impl Gateway {
     /// Waits until the gateway reports that it is ready. Each question has its own connection: one
     /// that is kept leads to the old process for as long as that finishes its requests.
     pub async fn ready(&mut self) {
-        let began = Instant::now();
-        loop {
-            let ask = self.client.get(format!("{}/readyz", self.metrics));
+        self.comes_up("the gateway did not start", async |gateway| {
+            let ask = gateway.client.get(format!("{}/readyz", gateway.metrics));
             let answer = ask.header("connection", "close").send().await;
-            if answer.is_ok_and(|a| a.status() == 200)
-                && std::net::TcpStream::connect(self.proxy_addr()).is_ok()
-            {
-                return;
-            }
-            let ended = self.child.as_mut().unwrap().try_wait().unwrap();
-            assert!(
-                ended.is_none() && began.elapsed() < TIME_LIMIT,
-                "the gateway did not start:\n{}",
-                self.log()
-            );
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+            answer.is_ok_and(|a| a.status() == 200)
+                && std::net::TcpStream::connect(gateway.proxy_addr()).is_ok()
+        })
+        .await;
     }
 
     /// Waits until the gateway answers at all, ready or not.
     pub async fn answers(&self) {
-        let began = Instant::now();
-        while self.client.get(format!("{}/readyz", self.metrics)).send().await.is_err() {
-            assert!(began.elapsed() < TIME_LIMIT, "the gateway did not start:\n{}", self.log());
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        wait::until(
+            || format!("the gateway did not start:\n{}", self.log()),
+            async || self.client.get(format!("{}/readyz", self.metrics)).send().await.is_ok(),
+        )
+        .await;
     }
 
     pub fn proxy_addr(&self) -> &str {

@@ -1,15 +1,13 @@
 //! Redis servers that stand in for each other: a cluster, and a primary with its Sentinels.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use redis::{ClientTlsConfig, FromRedisValue, TlsCertificates};
 
 use super::ports::free_port;
 use super::redis::{Redis, Transport, tls_file};
+use super::wait;
 
-/// How long servers may take to agree.
-const TIME_LIMIT: Duration = Duration::from_secs(60);
 const NO_FILES: [&str; 4] = ["--save", "", "--appendonly", "no"];
 
 /// Three primaries with a replica each.
@@ -198,12 +196,5 @@ fn client(server: &Redis) -> redis::RedisResult<redis::Client> {
 }
 
 async fn wait<T>(reached: impl Fn() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(done) = reached() {
-            return done;
-        }
-        assert!(began.elapsed() < TIME_LIMIT, "the servers do not agree");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    wait::found(|| "the servers do not agree".to_owned(), async || reached()).await
 }

@@ -1,10 +1,9 @@
 //! Administration operations on a gateway, as the administrator.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
-use super::{ADMIN_TOKEN, Gateway, TIME_LIMIT};
+use super::{ADMIN_TOKEN, Gateway};
+use crate::support::wait;
 
 impl Gateway {
     /// Calls an administration operation as the administrator: status and envelope.
@@ -62,20 +61,15 @@ impl Gateway {
 
     /// The usage log once it has `n` rows, newest first.
     pub async fn logs(&self, n: usize) -> Vec<Value> {
-        let began = Instant::now();
-        loop {
-            let page = self.admin("usage-logs/getUsageLogs", json!({"pageSize": 100})).await;
-            let total = page["total"].as_u64().unwrap();
-            if total >= n as u64 {
-                assert_eq!(total, n as u64, "more rows than requests");
-                return page["logs"].as_array().unwrap().clone();
-            }
-            assert!(
-                began.elapsed() < TIME_LIMIT,
-                "{total} of {n} rows in the usage log:\n{}",
-                self.log()
-            );
-            tokio::time::sleep(Duration::from_millis(30)).await;
-        }
+        let page = wait::found(
+            || format!("fewer than {n} rows in the usage log:\n{}", self.log()),
+            async || {
+                let page = self.admin("usage-logs/getUsageLogs", json!({"pageSize": 100})).await;
+                (page["total"].as_u64().unwrap() >= n as u64).then_some(page)
+            },
+        )
+        .await;
+        assert_eq!(page["total"], n, "more rows than requests");
+        page["logs"].as_array().unwrap().clone()
     }
 }

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use super::{Gateway, TIME_LIMIT};
+use super::Gateway;
+use crate::support::wait;
 
 impl Gateway {
     /// From the next start on, files of the process cannot grow beyond this many KiB: writing
@@ -91,16 +92,7 @@ impl Gateway {
         let old = self.child.take().unwrap();
         self.spawn_with(&["serve", "--upgrade"]);
         // The new process waits at the socket; the old one hands its listeners over on the signal.
-        let began = Instant::now();
-        while !socket.exists() {
-            let ended = self.child.as_mut().unwrap().try_wait().unwrap();
-            assert!(
-                ended.is_none() && began.elapsed() < TIME_LIMIT,
-                "it does not wait at the socket:\n{}",
-                self.log()
-            );
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        self.comes_up("it does not wait at the socket", async |_| socket.exists()).await;
         old
     }
 
@@ -113,15 +105,24 @@ impl Gateway {
 
     /// Waits until the process has ended; returns its exit code, unless a signal ended it.
     pub async fn exit_code(&mut self) -> Option<i32> {
-        let began = Instant::now();
-        loop {
-            if let Some(status) = self.child.as_mut().unwrap().try_wait().unwrap() {
-                self.child = None;
-                return status.code();
+        let child = self.child.as_mut().unwrap();
+        let ended = wait::within(wait::TIME_LIMIT, async || child.try_wait().unwrap()).await;
+        let status = ended.unwrap_or_else(|| panic!("the gateway did not stop:\n{}", self.log()));
+        self.child = None;
+        status.code()
+    }
+
+    /// Waits until the process that was started is so far; it must not end before.
+    pub(super) async fn comes_up(&mut self, why: &str, mut is_up: impl AsyncFnMut(&Self) -> bool) {
+        let up = wait::within(wait::TIME_LIMIT, async || {
+            if is_up(self).await {
+                return Some(());
             }
-            assert!(began.elapsed() < TIME_LIMIT, "the gateway did not stop:\n{}", self.log());
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+            let ended = self.child.as_mut().unwrap().try_wait().unwrap();
+            assert!(ended.is_none(), "{why}:\n{}", self.log());
+            None
+        });
+        assert!(up.await.is_some(), "{why}:\n{}", self.log());
     }
 }
 

@@ -1,10 +1,12 @@
 //! What a gateway shows of itself: readiness, metrics, memory and its log.
 
-use std::time::{Duration, Instant};
+use std::cell::Cell;
+use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Gateway, TIME_LIMIT};
+use super::Gateway;
+use crate::support::wait;
 
 impl Gateway {
     /// `/readyz`: whether the gateway is ready, and its parts.
@@ -16,15 +18,17 @@ impl Gateway {
 
     /// Waits until `/readyz` meets a condition.
     pub async fn readiness_shows(&self, wanted: impl Fn(bool, &Value) -> bool) {
-        let began = Instant::now();
-        loop {
-            let (ready, parts) = self.readiness().await;
-            if wanted(ready, &parts) {
-                return;
-            }
-            assert!(began.elapsed() < TIME_LIMIT, "still {ready} {parts}:\n{}", self.log());
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        let last = Cell::default();
+        wait::until(
+            || format!("still {:?}:\n{}", last.take(), self.log()),
+            async || {
+                let (ready, parts) = self.readiness().await;
+                let is_so = wanted(ready, &parts);
+                last.set((ready, parts));
+                is_so
+            },
+        )
+        .await;
     }
 
     /// The text of `/metrics`.
@@ -49,15 +53,15 @@ impl Gateway {
 
     /// Waits until a metric's sum meets a condition.
     pub async fn metric_shows(&self, name: &str, wanted: impl Fn(f64) -> bool) {
-        let began = Instant::now();
-        loop {
-            let value = self.metric(name).await;
-            if wanted(value) {
-                return;
-            }
-            assert!(began.elapsed() < TIME_LIMIT, "{name} is {value} still:\n{}", self.log());
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        let last = Cell::default();
+        wait::until(
+            || format!("{name} is {} still:\n{}", last.get(), self.log()),
+            async || {
+                last.set(self.metric(name).await);
+                wanted(last.get())
+            },
+        )
+        .await;
     }
 
     /// A figure of the process in MiB: `VmRSS` (its present memory), `VmHWM` (its peak).
@@ -78,15 +82,11 @@ impl Gateway {
 
     /// Waits until the log contains a text; returns the log.
     pub async fn log_shows(&self, wanted: &str) -> String {
-        let began = Instant::now();
-        loop {
-            let log = self.log();
-            if log.contains(wanted) {
-                return log;
-            }
-            assert!(began.elapsed() < TIME_LIMIT, "the log does not say {wanted:?}:\n{log}");
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        wait::found(
+            || format!("the log does not say {wanted:?}:\n{}", self.log()),
+            async || Some(self.log()).filter(|log| log.contains(wanted)),
+        )
+        .await
     }
 
     /// The longest time of a request in the gateway itself, by the access lines in the log so far:
