@@ -7,10 +7,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::proxy::fixture::{Fixture, request};
+use crate::support::clock::SetClock;
+use crate::support::unread::taken;
 
 const RPM: usize = 3;
-/// How long the bodies are held back. Their heads would leave the minute soon after.
-const DRIBBLED: Duration = Duration::from_secs(52);
+/// How long the bodies are held back, in seconds. Their heads would leave the minute soon after.
+const DRIBBLED: i64 = 52;
 
 /// A request whose body lacks its last byte.
 async fn dribble(fixture: &Fixture) -> (TcpStream, u8) {
@@ -36,14 +38,20 @@ async fn status(connection: &mut TcpStream) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_that_dribble_in_count_in_the_minute_in_which_they_are_admitted() {
-    let fixture = Fixture::bare(&[("TOLLGATE_PROXY_REQUEST_READ_TIMEOUT", "5m")]).await;
+    let clock = SetClock::new();
+    let env = clock.env();
+    let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let fixture = Fixture::bare(&env).await;
     fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
     fixture.gateway.admin("users/editUser", json!({"userId": fixture.user_id, "rpm": RPM})).await;
     let mut slow = Vec::new();
     for _ in 0..RPM {
         slow.push(dribble(&fixture).await);
     }
-    tokio::time::sleep(DRIBBLED).await;
+    for (connection, _) in &slow {
+        taken(connection).await;
+    }
+    clock.set(DRIBBLED);
     let admitted = Instant::now();
     for (connection, last) in &mut slow {
         connection.write_all(&[*last]).await.unwrap();
@@ -53,7 +61,7 @@ async fn bodies_that_dribble_in_count_in_the_minute_in_which_they_are_admitted()
     assert!(took < Duration::from_secs(20), "too slow a machine for this test: {took:?}");
     // Counted by their heads they would have left the minute; counted by their admission they fill
     // it.
-    tokio::time::sleep(Duration::from_secs(12)).await;
+    clock.set(DRIBBLED + 12);
     let next = fixture.ask().send().await.unwrap();
     assert_eq!(next.status(), 429, "another one within a minute of {RPM} that the provider got");
     let reset: u64 = next.headers()["retry-after"].to_str().unwrap().parse().unwrap();

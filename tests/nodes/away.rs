@@ -1,10 +1,19 @@
 //! Both nodes start while their database is away, and Redis is there.
 
+use std::time::SystemTime;
+
 use serde_json::json;
 
 use super::pair::{Pair, cost};
+use crate::support::gateway::Gateway;
 use crate::support::postgres::Server;
 use crate::support::redis::Redis;
+
+/// When a node last wrote its snapshot of the configuration.
+fn written(node: &Gateway) -> Option<SystemTime> {
+    let file = node.dir.path().join("data/snapshot.configuration");
+    std::fs::metadata(file).ok().map(|file| file.modified().unwrap())
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_that_start_without_their_database_count_in_redis_and_catch_up() {
@@ -26,8 +35,13 @@ async fn nodes_that_start_without_their_database_count_in_redis_and_catch_up() {
             }
         }
         if end == "kill" {
-            tokio::time::sleep(std::time::Duration::from_secs(7)).await;
-            pair.nodes.iter_mut().for_each(crate::support::gateway::Gateway::kill);
+            // Each node knows the key by now; another change makes it write the snapshot again.
+            let before: Vec<_> = pair.nodes.iter().map(written).collect();
+            pair.nodes[0].user(json!({"name": "one-more"})).await;
+            let again =
+                || pair.nodes.iter().map(written).zip(&before).all(|(now, before)| now != *before);
+            pair.until(async || again()).await;
+            pair.nodes.iter_mut().for_each(Gateway::kill);
         }
         server.kill();
         for node in &mut pair.nodes {

@@ -1,8 +1,6 @@
 //! The administration on the proxy's listener: answered from the head, bodies within separate
 //! bounds.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -10,6 +8,7 @@ use tokio::net::TcpStream;
 use super::fixture::Fixture;
 use crate::resilience::raw::read_message;
 use crate::support::gateway::ADMIN_TOKEN;
+use crate::support::unread::taken;
 
 const EXPOSED: (&str, &str) = ("TOLLGATE_PROXY_EXPOSE_ADMIN", "true");
 
@@ -98,7 +97,7 @@ async fn a_refused_request_keeps_its_connection_and_trickled_bodies_do_not_wait(
         assert_eq!(ask(&mut tcp, &refused).await.0, 401, "{listener}");
         for byte in ["{\"name\":", "\"a\"", "}"] {
             tcp.write_all(byte.as_bytes()).await.unwrap();
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            taken(&tcp).await;
         }
         let (status, body) = ask(&mut tcp, &whoami).await;
         assert_eq!((status, &body["data"]["role"]), (200, &json!("admin")), "{listener}: {body}");

@@ -10,6 +10,8 @@ use tokio::net::TcpStream;
 
 use super::fixture::{Fixture, request};
 use crate::resilience::raw::{self, Provider};
+use crate::support::drip::drip;
+use crate::support::unread::taken;
 
 /// Time-out of any single step.
 const LONG: Duration = Duration::from_secs(60);
@@ -77,9 +79,7 @@ async fn a_head_that_drips_is_refused_whichever_request_it_is() {
         let (mut reading, mut writing) = tcp.into_split();
         let dripping = tokio::spawn(async move {
             let _ = writing.write_all(b"POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-drip: ").await;
-            while writing.write_all(b"a").await.is_ok() {
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
+            drip(&mut writing, b"a", Duration::from_millis(100), usize::MAX).await;
         });
         let mut got = Vec::new();
         let reading = reading.read_to_end(&mut got);
@@ -149,6 +149,7 @@ async fn a_provider_that_hangs_up_after_working_is_not_retried_silently() {
         counted.fetch_add(1, Ordering::SeqCst);
         async move {
             if number > 0 {
+                // Sleeps: by its real clock the gateway takes this long for work.
                 tokio::time::sleep(Duration::from_millis(1_500)).await;
                 return None;
             }
@@ -197,7 +198,7 @@ async fn a_client_that_leaves_behind_a_pipelined_byte_stops_the_provider() {
     tcp.write_all(&ask(&fixture)).await.unwrap();
     fixture.upstream.stats("started=1").await;
     tcp.write_all(b"P").await.unwrap();
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    taken(&tcp).await;
     drop(tcp);
     fixture.upstream.stats("dropped=1").await;
     assert_eq!(fixture.gateway.logs(1).await[0]["outcome"], "client_aborted");
@@ -326,7 +327,7 @@ async fn what_follows_a_damaged_body_is_no_request() {
     tcp.write_all(format!("{head}transfer-encoding: chunked\r\n\r\nzz\r\n").as_bytes())
         .await
         .unwrap();
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    taken(&tcp).await;
     let _ = tcp.write_all(hidden.as_bytes()).await;
     let got = closed(&mut tcp).await;
     assert!(got.starts_with("HTTP/1.1 400 "), "{got}");

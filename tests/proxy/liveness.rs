@@ -1,14 +1,17 @@
 //! Signs of life: a provider's count as such, and a client that waits gets some.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 
 use super::fixture::{FORMATS, Fixture, path, request};
 use crate::resilience::raw::{self, Provider, STREAM_HEAD, beginning, chunk, text};
+use crate::support::drip::drip;
 use crate::support::upstream::Upstream;
 
 /// Where an alt-cli client asks for one JSON array.
@@ -110,10 +113,7 @@ async fn pinging_in_the_middle(mut tcp: TcpStream, _: usize) -> Option<TcpStream
     let mut begin = STREAM_HEAD.as_bytes().to_vec();
     begin.extend(chunk(&beginning()));
     raw::write(&mut tcp, &begin).await;
-    for _ in 0..16 {
-        tokio::time::sleep(Duration::from_millis(120)).await;
-        raw::write(&mut tcp, &chunk(PING)).await;
-    }
+    drip(&mut tcp, &chunk(PING), Duration::from_millis(120), 16).await;
     let rest = [chunk(&text("again")), chunk(END), chunk("")].concat();
     raw::write(&mut tcp, &rest).await.then_some(tcp)
 }
@@ -149,11 +149,8 @@ async fn pings_within_a_stream_restart_its_idle_time_out() {
 async fn only_pings(mut tcp: TcpStream, begin: &str) -> Option<TcpStream> {
     let mut bytes = STREAM_HEAD.as_bytes().to_vec();
     bytes.extend(chunk(begin));
-    let mut lives = raw::write(&mut tcp, &bytes).await;
-    while lives {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        lives = raw::write(&mut tcp, &chunk(PING)).await;
-    }
+    raw::write(&mut tcp, &bytes).await;
+    drip(&mut tcp, &chunk(PING), Duration::from_millis(100), usize::MAX).await;
     None
 }
 
@@ -327,23 +324,42 @@ async fn a_client_that_was_kept_waiting_gets_the_failure_as_an_event() {
 /// A stream that passes through may stop in the middle of an event: nothing may be put there.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ping_never_stands_within_an_event() {
-    let provider = Provider::start(|mut tcp: TcpStream, _| async move {
-        let (head, cut) = (STREAM_HEAD.as_bytes().to_vec(), text("again"));
-        let (start, rest) = cut.split_at(30);
-        raw::write(&mut tcp, &[head, chunk(&beginning()), chunk(start)].concat()).await;
-        tokio::time::sleep(Duration::from_millis(1500)).await;
-        raw::write(&mut tcp, &chunk(rest)).await;
-        tokio::time::sleep(Duration::from_millis(700)).await;
-        raw::write(&mut tcp, &[chunk(END), chunk("")].concat()).await.then_some(tcp)
+    let seen = Arc::new(Notify::new());
+    let of_client = Arc::clone(&seen);
+    let provider = Provider::start(move |mut tcp: TcpStream, _| {
+        let seen = Arc::clone(&of_client);
+        async move {
+            let (head, cut) = (STREAM_HEAD.as_bytes().to_vec(), text("again"));
+            let (start, rest) = cut.split_at(30);
+            raw::write(&mut tcp, &[head, chunk(&beginning()), chunk(start)].concat()).await;
+            // Sleeps: several pings' time, in which no ping may come.
+            tokio::time::sleep(Duration::from_millis(1500)).await;
+            raw::write(&mut tcp, &chunk(rest)).await;
+            // One comes between events.
+            seen.notified().await;
+            raw::write(&mut tcp, &[chunk(END), chunk("")].concat()).await.then_some(tcp)
+        }
     })
     .await;
     let env = [("TOLLGATE_PROXY_KEEPALIVE", "200ms")];
     let fixture = with(&env, &[("native", &*provider.url, json!({}))]).await;
     for client in clients() {
-        let text = ask(&fixture, client).await.text().await.unwrap();
+        let (mut answer, mut text) = (ask(&fixture, client).await, String::new());
+        while let Some(bytes) = answer.chunk().await.unwrap() {
+            let before = is_seen(&text, client.0);
+            text.push_str(std::str::from_utf8(&bytes).unwrap());
+            if !before && is_seen(&text, client.0) {
+                seen.notify_one();
+            }
+        }
         assert_whole(client, &text);
-        assert!(text.contains("again") && text.contains(sign(client.0)), "{client:?}: {text}");
+        assert!(is_seen(&text, client.0), "{client:?}: {text}");
     }
+}
+
+/// The client has the last text and a sign of life.
+fn is_seen(text: &str, format: &str) -> bool {
+    text.contains("again") && text.contains(sign(format))
 }
 
 /// Off: the client waits for the provider's head.

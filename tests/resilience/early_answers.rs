@@ -2,16 +2,19 @@
 //! further; with an interim answer, or with the head of a reply.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{Notify, mpsc};
 
 use super::frames::HEADERS;
 use super::http2_provider::{self, RST_STREAM, TOO_LARGE};
 use super::raw;
 use crate::proxy::fixture::{Fixture, request};
+use crate::support::unread::taken;
 
 /// Writing gives up after 30 s without progress, so an answer within this time did not wait for it.
 const SOON: Duration = Duration::from_secs(20);
@@ -112,17 +115,21 @@ async fn an_error_that_comes_while_the_body_is_sent_is_delivered_at_once() {
 async fn a_connection_with_half_a_request_is_not_used_again() {
     let connections = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let counted = std::sync::Arc::clone(&connections);
+    let answered = Arc::new(Notify::new());
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let opened = Arc::clone(&answered);
     let url = provider(move |mut tcp| {
         let number = counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        let (answered, tell) = (Arc::clone(&opened), tell.clone());
         async move {
             let head = read_head(&mut tcp).await;
             if number == 0 {
                 raw::write(&mut tcp, refusal(413).as_bytes()).await;
+                answered.notified().await;
                 // All that comes until the gateway closes.
-                tokio::time::sleep(Duration::from_millis(500)).await;
                 let mut rest = Vec::new();
                 let _ = tcp.read_to_end(&mut rest).await;
-                assert!(rest.len() < length(&head), "the rest was sent after the answer");
+                tell.send((rest.len(), length(&head))).unwrap();
                 return;
             }
             let mut body = vec![0; length(&head)];
@@ -134,8 +141,12 @@ async fn a_connection_with_half_a_request_is_not_used_again() {
     .await;
     let fixture = fixture(&url, &[]).await;
     assert_eq!(ask(&fixture).await.0, 413);
+    answered.notify_one();
     assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
     assert_eq!(connections.load(std::sync::atomic::Ordering::SeqCst), 2);
+    let rest = tokio::time::timeout(SOON, told.recv()).await.expect("the gateway closes");
+    let (sent, length) = rest.unwrap();
+    assert!(sent < length, "the rest was sent after the answer");
 }
 
 /// The next provider gets the whole request.
@@ -176,7 +187,7 @@ async fn an_interim_answer_or_the_head_of_a_reply_stops_no_body() {
                 let sent = read_head(&mut tcp).await;
                 raw::write(&mut tcp, early.as_bytes()).await;
                 // The gateway's write is blocked meanwhile.
-                tokio::time::sleep(Duration::from_millis(300)).await;
+                taken(&tcp).await;
                 let mut body = vec![0; length(&sent)];
                 tcp.read_exact(&mut body).await.unwrap();
                 raw::write(&mut tcp, late.as_bytes()).await;

@@ -1,13 +1,14 @@
 //! Settings of stored data: folders, databases, the journal, messages, prices.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 
 use crate::proxy::fixture::{Fixture, prices, saying};
 use crate::support::gateway::Gateway;
 use crate::support::postgres;
+use crate::support::wait;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn data_lies_where_that_is_set() {
@@ -52,25 +53,29 @@ async fn so_many_connections_to_postgres_and_no_more() {
 #[tokio::test(flavor = "multi_thread")]
 async fn records_are_written_when_a_batch_is_full_or_late() {
     // Full with each record, late after each record, and neither.
-    for (rows, interval, many) in
-        [("1", "1m", true), ("10000", "1ms", true), ("10000", "1m", false)]
-    {
+    let with = async |rows: &str, interval: &str| {
         let env =
             [("TOLLGATE_LEDGER_BATCH_ROWS", rows), ("TOLLGATE_LEDGER_FLUSH_INTERVAL", interval)];
-        let fixture = Fixture::native_with(&env).await;
-        for _ in 0..30 {
+        Fixture::native_with(&env).await
+    };
+    let (full, late, neither) =
+        tokio::join!(with("1", "1m"), with("10000", "1ms"), with("10000", "1m"));
+    for n in 1..=30 {
+        for fixture in [&full, &late, &neither] {
             assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
-            tokio::time::sleep(Duration::from_millis(20)).await;
         }
+        for fixture in [&full, &late] {
+            let written = |rows| rows >= f64::from(n);
+            fixture.gateway.metric_shows("tollgate_writer_rows_total", written).await;
+        }
+    }
+    for (fixture, many) in [(&full, true), (&late, true), (&neither, false)] {
         if many {
             fixture.gateway.metric_shows("tollgate_writer_rows_total", |rows| rows == 30.0).await;
         }
         let batches = fixture.gateway.metric("tollgate_writer_batches_total").await;
         // The writer searches for other journals regularly, and then also takes waiting records.
-        assert!(
-            if many { batches >= 10.0 } else { batches <= 3.0 },
-            "{rows} rows, {interval}: {batches} batches"
-        );
+        assert!(if many { batches >= 10.0 } else { batches <= 3.0 }, "{many}: {batches} batches");
     }
 }
 
@@ -130,15 +135,9 @@ async fn messages_beyond_what_is_kept_in_all_are_removed() {
         answer["data"]["messages"].as_array().is_some_and(|messages| !messages.is_empty())
     };
     // Every half minute.
-    let began = Instant::now();
-    while !kept("talk-15").await || kept("talk-0").await {
-        assert!(
-            began.elapsed() < Duration::from_secs(120),
-            "the oldest are kept: {}",
-            fixture.gateway.log()
-        );
-        tokio::time::sleep(Duration::from_millis(250)).await;
-    }
+    let dropped = async || (kept("talk-15").await && !kept("talk-0").await).then_some(());
+    let found = wait::within(Duration::from_secs(120), dropped).await;
+    assert!(found.is_some(), "the oldest are kept: {}", fixture.gateway.log());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::proxy::fixture::Fixture;
+use crate::support::wait;
 
 /// How many threads of the process have this name.
 fn threads(fixture: &Fixture, name: &str) -> usize {
@@ -30,14 +31,7 @@ async fn an_upgrade_goes_over_the_socket_that_is_set() {
     let mut old = fixture.gateway.upgrade_over(&socket).await;
     fixture.gateway.ready().await;
     assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
-    let began = std::time::Instant::now();
-    while old.try_wait().unwrap().is_none() {
-        assert!(
-            began.elapsed() < std::time::Duration::from_secs(60),
-            "the old process did not leave"
-        );
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    wait::ended(&mut old).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

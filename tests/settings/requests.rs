@@ -1,8 +1,6 @@
 //! Settings with an effect on clients: bounds of requests, headers, sessions, instructions, the
 //! pool.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::proxy::fixture::{Fixture, request};
@@ -159,8 +157,8 @@ async fn the_pool_keeps_so_many_idle_connections() {
             for one in asking {
                 assert_eq!(one.await.unwrap().unwrap().status(), 200);
             }
-            // A connection returns to the pool a moment after its client has the answer.
-            tokio::time::sleep(Duration::from_secs(1)).await;
+            // A connection returns to the pool before its request ends.
+            fixture.gateway.metric_shows("tollgate_requests_in_flight", |left| left == 0.0).await;
         }
         let new =
             fixture.gateway.metric("tollgate_upstream_connections_total{connection=\"new\"}").await;

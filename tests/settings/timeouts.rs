@@ -1,11 +1,14 @@
 //! Time-outs of requests to providers, each set so that only it can end the request.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 
 use crate::proxy::fixture::Fixture;
+use crate::resilience::raw::{self, Provider};
 
 /// Far below every default, far above a time-out of half a second on a busy machine.
 const SOON: Duration = Duration::from_secs(30);
@@ -89,15 +92,36 @@ async fn a_connection_that_is_not_made_is_given_up_in_time() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_connection_to_a_provider_is_kept_so_long() {
-    for (keepalive, new) in [("1s", 2.0), ("10m", 1.0)] {
-        let fixture =
-            Fixture::native_with(&[("TOLLGATE_TIMEOUTS_UPSTREAM_KEEPALIVE", keepalive)]).await;
+    let closed = Arc::new(Notify::new());
+    let told = Arc::clone(&closed);
+    let provider = Provider::start(move |mut tcp: TcpStream, _| {
+        let told = Arc::clone(&told);
+        async move {
+            raw::write(&mut tcp, raw::reply().as_bytes()).await;
+            let next = tcp.peek(&mut [0; 1]).await;
+            if next.is_ok_and(|bytes| bytes > 0) {
+                return Some(tcp);
+            }
+            told.notify_one();
+            None
+        }
+    })
+    .await;
+    let with = async |keepalive: &str, url: &str| {
+        let fixture = Fixture::bare(&[("TOLLGATE_TIMEOUTS_UPSTREAM_KEEPALIVE", keepalive)]).await;
+        fixture.gateway.provider("native", url, json!({})).await;
+        fixture
+    };
+    let short = with("1s", &provider.url).await;
+    let long = with("10m", &short.upstream.url).await;
+    for fixture in [&long, &short] {
         assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
-        tokio::time::sleep(Duration::from_secs(4)).await;
+    }
+    tokio::time::timeout(SOON, closed.notified()).await.expect("the short one is closed");
+    for (fixture, new) in [(&short, 2), (&long, 1)] {
         assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
-        let url = format!("{}/metrics", fixture.gateway.metrics);
-        let metrics = fixture.gateway.client.get(url).send().await.unwrap().text().await.unwrap();
-        let wanted = format!("tollgate_upstream_connections_total{{connection=\"new\"}} {new}");
-        assert!(metrics.contains(&wanted), "{keepalive}: {wanted} is not in {metrics}");
+        let wanted = format!("tollgate_upstream_connections_total{{connection=\"new\"}} {new}\n");
+        let metrics = fixture.gateway.scrape().await;
+        assert!(metrics.contains(&wanted), "{wanted} is not in {metrics}");
     }
 }

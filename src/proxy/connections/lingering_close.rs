@@ -252,7 +252,7 @@ mod tests {
         assert!(began.elapsed() < LINGER_MAX, "it did not see that the peer had left");
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_peer_that_says_nothing_at_all_is_left_and_one_that_said_something_is_not() {
         let (mut ours, mut peer) = pair().await;
         ours.silent = Some(Box::pin(sleep(Duration::from_millis(50))));
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(ours.read_u8().await.unwrap_err().kind(), io::ErrorKind::TimedOut);
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_peer_that_does_not_leave_is_left() {
         let (mut ours, mut peer) = pair().await;
         ours.write_all(b"goodbye").await.unwrap();

@@ -16,6 +16,7 @@ use super::overflow::Node;
 use super::wire::{Who, admit, calls, limited, redis};
 use super::{NOON, TIME_LIMIT, runtime};
 use crate::support::redis::Redis;
+use crate::support::wait;
 
 fn node(server: &Redis) -> Node {
     Node::start_with(&server.url(), &Arc::default(), (TIME_LIMIT, MOST_WAITING))
@@ -219,6 +220,26 @@ fn a_request_that_gives_up_before_its_call_is_sent_again_is_not_counted() {
     });
 }
 
+fn clients(server: &Redis) -> Vec<String> {
+    let list: String = redis(server, &["CLIENT", "LIST"]);
+    list.lines().map(str::to_owned).collect()
+}
+
+fn id(client: &String) -> String {
+    client.split([' ', '=']).nth(1).unwrap().to_owned()
+}
+
+/// The first admission makes the connection. Returns when one has used it.
+async fn connected(server: &Redis, node: &Node, who: &Who) {
+    let before: Vec<String> = clients(server).iter().map(id).collect();
+    let is_used = |client: &String| client.contains(" cmd=eval") && !before.contains(&id(client));
+    let used = async || {
+        drop(admit(node, who, NOON, None).await);
+        clients(server).iter().any(is_used)
+    };
+    wait::until(|| clients(server).join("\n"), used).await;
+}
+
 /// Redis (its `timeout`), a load balancer or a firewall closes connections that are idle.
 #[test]
 fn the_connection_of_admissions_does_not_become_idle_while_no_request_comes() {
@@ -227,12 +248,9 @@ fn the_connection_of_admissions_does_not_become_idle_while_no_request_comes() {
     let node = Node::start_with(&server.url(), &Arc::default(), (lease, MOST_WAITING));
     runtime().block_on(async {
         let who = Who::new(1, "s");
-        // The first admission makes the connection, the others use it.
-        for _ in 0..20 {
-            drop(admit(&node, &who, NOON, None).await);
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        connected(&server, &node, &who).await;
         let _: () = redis(&server, &["CONFIG", "SET", "timeout", "1"]);
+        // Sleeps: the time-out is of Redis, by its own clock.
         tokio::time::sleep(Duration::from_millis(3_500)).await;
         let _permit = admit(&node, &who, NOON, None).await;
         assert_eq!(held(&node).await, (NanoUsd(5), 1));
@@ -248,22 +266,14 @@ fn a_request_whose_call_fails_is_counted_once_and_ends_once() {
     let node = node(&server);
     runtime().block_on(async {
         let who = Who::new(1, "s");
-        for _ in 0..20 {
-            drop(admit(&node, &who, NOON, None).await);
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        connected(&server, &node, &who).await;
         assert_eq!(held(&node).await, (NanoUsd::ZERO, 0));
         let _: () = redis(&server, &["CLIENT", "PAUSE", "20000", "WRITE"]);
         let asking = admit(&node, &who, NOON, None);
         let breaking = async {
             let waits = |client: &str| client.contains(" flags=b ");
-            let blocked = loop {
-                let clients: String = redis(&server, &["CLIENT", "LIST"]);
-                if let Some(client) = clients.lines().find(|client| waits(client)) {
-                    break client.split([' ', '=']).nth(1).unwrap().to_owned();
-                }
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            };
+            let look = async || clients(&server).into_iter().find(|client| waits(client));
+            let blocked = id(&wait::found(|| "no call".to_owned(), look).await);
             let _: i64 = redis(&server, &["CLIENT", "KILL", "ID", &blocked]);
             let _: () = redis(&server, &["CLIENT", "UNPAUSE"]);
         };
