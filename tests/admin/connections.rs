@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use tollgate::admin::serve;
 
 use crate::resilience::raw::read_message;
+use crate::support::drip::drip;
 
 /// How long a head may take.
 const HEAD: Duration = Duration::from_secs(20);
@@ -145,10 +146,8 @@ async fn a_head_must_arrive_in_time_whichever_request_it_is() {
         }
         tcp.write_all(b"POST /take HTTP/1.1\r\nhost: x\r\nx-drip: ").await.unwrap();
         let began = Instant::now();
-        while tcp.write_all(b"a").await.is_ok() {
-            assert!(began.elapsed() < 3 * HEAD, "it is still open");
-            tokio::time::sleep(Duration::from_millis(250)).await;
-        }
+        let dripping = drip(&mut tcp, b"a", Duration::from_millis(250), usize::MAX);
+        assert!(tokio::time::timeout(3 * HEAD, dripping).await.is_ok(), "it is still open");
         assert!(began.elapsed() > HEAD / 2, "too early: {:?}", began.elapsed());
     };
     tokio::join!(drip(false), drip(true));

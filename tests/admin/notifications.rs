@@ -18,6 +18,7 @@ use tollgate::store::Backend;
 
 use super::gate::{Gate, NOON, webhooks};
 use crate::support::node::beside;
+use crate::support::wait;
 
 const SECRET: &str = "the-receivers-own-secret";
 
@@ -63,19 +64,12 @@ fn opened(provider: i64, at: Timestamp) -> CircuitChange {
 
 /// Sends an event once there is a receiver.
 async fn send(events: &Events, change: CircuitChange) {
-    while !events.circuit(change.clone()) {
-        tokio::task::yield_now().await;
-    }
+    wait::until(|| "no receiver".to_owned(), async || events.circuit(change.clone())).await;
 }
 
 async fn metric(gate: &Gate, line: &str) {
-    let waiting = async {
-        while !gate.metrics.render().contains(line) {
-            tokio::task::yield_now().await;
-        }
-    };
-    let seen = tokio::time::timeout(Duration::from_secs(20), waiting).await;
-    assert!(seen.is_ok(), "no {line} in\n{}", gate.metrics.render());
+    let seen = async || gate.metrics.render().contains(line);
+    wait::until(|| format!("no {line} in\n{}", gate.metrics.render()), seen).await;
 }
 
 #[tokio::test]
@@ -227,9 +221,8 @@ async fn a_failing_provider_and_its_recovery_are_announced_once_each() {
         at: NOON,
     };
     for failures in [3, 3, 0, 0] {
-        while !events.provider(change(failures)) {
-            tokio::task::yield_now().await;
-        }
+        let sent = async || events.provider(change(failures));
+        wait::until(|| "no receiver".to_owned(), sent).await;
     }
     // Each time: the node that disabled it sends the message.
     for _ in 0..2 {

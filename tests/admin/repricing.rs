@@ -1,6 +1,6 @@
 //! Requests from before their model had a price: priced once, in every figure, when it arrives.
 
-use std::time::Duration;
+use std::cell::Cell;
 
 use serde_json::{Value, json};
 use tollgate::domain::clock::Timestamp;
@@ -13,6 +13,7 @@ use tollgate::store::Backend;
 
 use super::gate::{Gate, NOON, Person};
 use super::statistics::record;
+use crate::support::wait;
 
 const DAY: i64 = 24 * 3_600_000;
 
@@ -29,16 +30,17 @@ fn unpriced(who: &Person, started_at: Timestamp, model: &str, upstream: Option<&
 
 /// Waits until a read returns `expected`; figures lag behind the database by one batch.
 async fn settles(what: &str, mut look: impl AsyncFnMut() -> Value, expected: Value) {
-    let waiting = async {
-        loop {
-            if look().await == expected {
-                return;
-            }
-            tokio::task::yield_now().await;
-        }
-    };
-    let settled = tokio::time::timeout(Duration::from_secs(30), waiting).await;
-    assert!(settled.is_ok(), "{what}: {} is not {expected}", look().await);
+    let last = Cell::default();
+    wait::until(
+        || format!("{what}: {} is not {expected}", last.take()),
+        async || {
+            let found = look().await;
+            let is_so = found == expected;
+            last.set(found);
+            is_so
+        },
+    )
+    .await;
 }
 
 /// 501 requests that the price of `late` prices, 5 that it does not, 7 that have their cost.

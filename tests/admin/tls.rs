@@ -11,6 +11,7 @@ use tollgate::admin::serve;
 
 use super::gate::client;
 use super::places::slots;
+use crate::support::wait;
 
 fn file(name: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "tests", "admin", "tls", name].iter().collect()
@@ -84,9 +85,8 @@ async fn at_shutdown_in_flight_requests_finish_and_new_connections_are_refused()
     has_entered.wait_for(|entered| *entered).await.unwrap();
     stop.send(()).unwrap();
     // The listener closes before the in-flight request has ended.
-    while tokio::net::TcpStream::connect(address).await.is_ok() {
-        tokio::task::yield_now().await;
-    }
+    let is_closed = async || tokio::net::TcpStream::connect(address).await.is_err();
+    wait::until(|| "it listens".to_owned(), is_closed).await;
     release.send_replace(true);
     assert_eq!(requests.join_next().await.unwrap().unwrap(), "done");
     tasks.join_next().await.unwrap().unwrap().unwrap();

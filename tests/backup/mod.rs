@@ -12,11 +12,11 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use serde_json::json;
-use tollgate::domain::clock::{Clock as _, SystemClock};
 
 use crate::moving::one;
 use crate::proxy::fixture::{Fixture, request};
 use crate::support::gateway::Gateway;
+use crate::support::wait;
 
 /// What one request costs, in nano-USD.
 const COST: i64 = 2_000_000;
@@ -55,13 +55,7 @@ impl Bed {
         let mut command =
             self.fixture.gateway.command(&["backup", file.to_str().unwrap(), "--with-secrets"]);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
-        let status = loop {
-            match child.try_wait().unwrap() {
-                Some(status) => break status,
-                None => tokio::time::sleep(std::time::Duration::from_millis(2)).await,
-            }
-        };
-        assert!(status.success());
+        assert!(wait::ended(&mut child).await.success());
     }
 
     pub fn file(&self, name: &str) -> PathBuf {
@@ -148,11 +142,9 @@ impl Load {
 
     /// Waits for some more answers.
     pub async fn goes_on(&self, answers: i64) {
-        let (wanted, began) = (self.answered() + answers, SystemClock.now());
-        while self.answered() < wanted {
-            assert!(SystemClock.now().0 - began.0 < 60_000, "the load stands still");
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
+        let wanted = self.answered() + answers;
+        wait::until(|| "the load stands still".to_owned(), async || self.answered() >= wanted)
+            .await;
     }
 }
 

@@ -9,6 +9,7 @@ use super::attack::{
     Attack, CONTINUATION, DATA, END_HEADERS, Ended, HEADERS, PREFACE, SETTINGS, SOON, connect,
     fixture, frame, request_fields,
 };
+use crate::support::drip;
 
 /// Sends one byte at a time until the peer has closed; returns the answer and the duration.
 async fn drip(tcp: TcpStream, begin: Vec<u8>, byte: Vec<u8>) -> (Vec<u8>, Duration) {
@@ -18,12 +19,7 @@ async fn drip(tcp: TcpStream, begin: Vec<u8>, byte: Vec<u8>) -> (Vec<u8>, Durati
         if writing.write_all(&begin).await.is_err() {
             return;
         }
-        loop {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            if writing.write_all(&byte).await.is_err() {
-                return;
-            }
-        }
+        drip::drip(&mut writing, &byte, Duration::from_millis(100), usize::MAX).await;
     });
     let mut got = Vec::new();
     let _ = tokio::time::timeout(SOON, reading.read_to_end(&mut got))

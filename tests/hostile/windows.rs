@@ -15,6 +15,8 @@ use super::attack::{
 };
 use crate::proxy::fixture::{Fixture, request};
 use crate::resilience::raw::{self, Provider, STREAM_HEAD, beginning, chunk, text};
+use crate::support::drip::drip;
+use crate::support::wait;
 
 /// SETTINGS_INITIAL_WINDOW_SIZE: 0.
 const NO_WINDOW: [u8; 6] = [0, 4, 0, 0, 0, 0];
@@ -51,15 +53,10 @@ fn requests(fixture: &Fixture) -> Vec<u8> {
 
 /// Every provider connection is closed within the bound, and its reply is billed.
 async fn given_up(fixture: &Fixture, left: &AtomicU64) {
-    let began = std::time::Instant::now();
-    while left.load(Ordering::SeqCst) < u64::from(STREAMS) {
-        assert!(
-            began.elapsed() < Duration::from_secs(90),
-            "{} providers were left",
-            left.load(Ordering::SeqCst)
-        );
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let left = || left.load(Ordering::SeqCst);
+    let all = async || (left() >= u64::from(STREAMS)).then_some(());
+    let found = wait::within(Duration::from_secs(90), all).await;
+    assert!(found.is_some(), "{} providers were left", left());
     for row in fixture.gateway.logs(STREAMS as usize).await {
         assert_eq!(
             (&row["outcome"], &row["estimated"]),
@@ -111,13 +108,9 @@ async fn replies_to_a_window_of_single_bytes_are_given_up_and_billed() {
     let reading =
         tokio::spawn(async move { tokio::io::copy(&mut reading, &mut tokio::io::sink()).await });
     let opening = tokio::spawn(async move {
-        loop {
-            let open = |n: u32| frame(WINDOW_UPDATE, 0, n * 2 + 1, &1_u32.to_be_bytes());
-            if writing.write_all(&(0..STREAMS).flat_map(open).collect::<Vec<_>>()).await.is_err() {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+        let open = |n: u32| frame(WINDOW_UPDATE, 0, n * 2 + 1, &1_u32.to_be_bytes());
+        let all: Vec<u8> = (0..STREAMS).flat_map(open).collect();
+        drip(&mut writing, &all, Duration::from_millis(100), usize::MAX).await;
     });
     given_up(&fixture, &left).await;
     opening.abort();

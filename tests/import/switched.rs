@@ -1,11 +1,14 @@
 //! After an import the peers' keys work, their limits hold from the first request, and another
 //! import has nothing to do.
 
+use std::cell::Cell;
+
 use serde_json::json;
 use tollgate::store::Backend;
 
 use super::{Bed, execute};
 use crate::support::redis::Redis;
+use crate::support::wait;
 
 /// Imports, imports again, and starts the gateway.
 async fn switch(bed: &mut Bed, peer: &str, from: &str) -> String {
@@ -366,27 +369,25 @@ impl Bed {
     /// Waits until the gateway knows a user. Requests with a key that is not known yet would lock
     /// their address out.
     async fn knows(&self, name: &str) {
-        let began = std::time::Instant::now();
-        let has = |users: &serde_json::Value| {
+        let has = async || {
+            let users = self.gateway.admin("users/getUsers", json!({})).await;
             users.as_array().unwrap().iter().any(|user| user["name"] == name)
         };
-        while !has(&self.gateway.admin("users/getUsers", json!({})).await) {
-            assert!(began.elapsed() < std::time::Duration::from_secs(60), "{}", self.gateway.log());
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-        }
+        wait::until(|| self.gateway.log(), has).await;
     }
 
     /// Waits until a key's request gets a status.
     async fn wait_for(&self, key: &str, status: u16) {
-        let began = std::time::Instant::now();
-        loop {
-            let (got, message) = self.ask(key, "m").await;
-            if got == status {
-                return;
-            }
-            let patient = began.elapsed() < std::time::Duration::from_secs(60);
-            assert!(patient, "{key}: {got} {message}\n{}", self.gateway.log());
-            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-        }
+        let last = Cell::default();
+        wait::until(
+            || format!("{key}: {:?}\n{}", last.take(), self.gateway.log()),
+            async || {
+                let answer = self.ask(key, "m").await;
+                let is_so = answer.0 == status;
+                last.set(answer);
+                is_so
+            },
+        )
+        .await;
     }
 }

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::support::wait;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
@@ -83,16 +84,8 @@ async fn recover(root: &Path, sink: &Rows) -> JournalStats {
 /// As [`recover`], once the lock of the journal before is free. A program that another test starts
 /// meanwhile has a copy of the lock's file between fork and exec, and with it the lock.
 async fn recover_once_free(root: &Path, sink: &Rows) -> JournalStats {
-    let recovered = async {
-        loop {
-            let stats = recover(root, sink).await;
-            if stats.adopted > 0 {
-                return stats;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(TIME_LIMIT, recovered).await.expect("no journal was adopted")
+    let recovered = async || Some(recover(root, sink).await).filter(|stats| stats.adopted > 0);
+    wait::within(TIME_LIMIT, recovered).await.expect("no journal was adopted")
 }
 
 /// Directories of journals under a root.

@@ -198,7 +198,7 @@ async fn a_clock_that_steps_ahead_and_back_forgets_nothing_that_one_process_coun
         (&usage["costWeekly"]["current"], &usage["costMonthly"]["current"]),
         (&json!(0.04), &json!(0.04))
     );
-    // Later than that, it is still so.
+    // Sleeps: later than that it is still so, and nothing shows that it cannot change any more.
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(ask().await, 429);
 }

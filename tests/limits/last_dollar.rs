@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 use crate::nodes::pair::Pair;
 use crate::proxy::fixture::{Fixture, request, saying};
 use crate::support::redis::Redis;
+use crate::support::wait;
 
 const AT_ONCE: usize = 1_000;
 /// All requests arrive while these run, also on a busy machine.
@@ -118,9 +119,8 @@ async fn a_strict_refusal_says_what_is_reserved_and_one_client_alone_is_not_held
     let free = async || {
         fixture.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": fixture.key_id})).await
     };
-    while free().await["costTotal"]["reserved"] != 0 {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    let released = async || free().await["costTotal"]["reserved"] == 0;
+    wait::until(|| "it remains reserved".to_owned(), released).await;
     let before: Decimal = free().await["costTotal"]["current"].to_string().parse().unwrap();
     assert!(before < Decimal::ONE, "what the client left costs its input at most");
     for expected in [200, 200, 429] {

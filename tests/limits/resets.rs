@@ -1,8 +1,6 @@
 //! Requests whose heads come before a window's reset and whose bodies come after it: one time, that
 //! of the admission, decides what they are checked against and where they count.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -13,6 +11,7 @@ use crate::proxy::fixture::{Fixture, request};
 use crate::support::clock::SetClock;
 use crate::support::gateway::Gateway;
 use crate::support::redis::Redis;
+use crate::support::wait;
 
 /// Half a minute before a day, a week and a month begin at once: Monday, the first of February
 /// 2027, 00:00 UTC.
@@ -205,16 +204,15 @@ async fn heads_before_a_reset_and_bodies_after_it_count_in_the_window_that_admit
     };
     spending(&fixture.gateway).await;
     let passed = json!({"pageSize": 100, "statusCode": 200});
-    let began = Instant::now();
-    let logs = loop {
-        let page = fixture.gateway.admin("usage-logs/getUsageLogs", passed.clone()).await;
-        if page["total"] == cases.len() {
-            break page["logs"].as_array().unwrap().clone();
-        }
-        assert!(began.elapsed() < Duration::from_secs(30), "{page}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    };
-    for row in &logs {
+    let page = wait::found(
+        || format!("too few rows:\n{}", fixture.gateway.log()),
+        async || {
+            let page = fixture.gateway.admin("usage-logs/getUsageLogs", passed.clone()).await;
+            (page["total"] == cases.len()).then_some(page)
+        },
+    )
+    .await;
+    for row in page["logs"].as_array().unwrap() {
         let at = row["createdAt"].as_str().unwrap();
         assert!(at.starts_with("2027-01-31T23:59:"), "the head's time: {row}");
     }

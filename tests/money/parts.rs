@@ -5,6 +5,7 @@ use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
 use crate::proxy::fixture::{FORMATS, Fixture, path, request};
+use crate::support::wait;
 
 /// In millionths per token: `m` costs 1 in, 10 out, 0.1 read, 1.25 and 2 written; more above 1 000
 /// tokens, doubled in the fast mode, and 1.5 times in the United States. `served` costs a half of
@@ -469,13 +470,8 @@ async fn a_late_price_adds_to_the_parts_that_had_one() {
     }
     fixture.gateway.prices(json!({"late": entries()["m"]})).await;
     let is_priced = |rows: &[Value]| rows.iter().all(|row| !row["costUsd"].is_null());
-    let mut all = fixture.gateway.logs(2).await;
-    let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    while !is_priced(&all) && std::time::Instant::now() < end {
-        tokio::task::yield_now().await;
-        all = fixture.gateway.logs(2).await;
-    }
-    for row in all {
+    let look = async || Some(fixture.gateway.logs(2).await).filter(|rows| is_priced(rows));
+    for row in wait::found(|| fixture.gateway.log(), look).await {
         // 100 × 1 + 10 × 10, the fee, and the advice
         assert_eq!(usd(&row["costUsd"]), "0.0032".parse().unwrap(), "{row}");
         assert_eq!(usd(&row["parts"][0]["costUsd"]), "0.0002".parse().unwrap(), "{row}");

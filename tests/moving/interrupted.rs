@@ -7,6 +7,7 @@ use sqlx::Connection;
 
 use super::{Bed, connect, exit_and_output, one, run, shows, tables};
 use crate::support::postgres::Server;
+use crate::support::wait;
 
 /// The move's progress, as stored in the target.
 const REACHED: &str = "SELECT table_name || ' ' || CAST(copied AS TEXT) FROM move_state";
@@ -80,8 +81,7 @@ async fn a_move_that_is_killed_again_and_again_ends_with_the_same() {
     let (mut kills, mut pause) = (0, Duration::from_millis(150));
     loop {
         let mut moving = bed.begin();
-        tokio::time::sleep(pause).await;
-        if let Some(status) = moving.try_wait().unwrap() {
+        if let Some(status) = wait::within(pause, async || moving.try_wait().unwrap()).await {
             assert!(status.success(), "{}", exit_and_output(&moving.wait_with_output().unwrap()).1);
             break;
         }

@@ -5,14 +5,15 @@ mod interrupted;
 mod refused;
 mod whole;
 
+use std::cell::Cell;
 use std::process::{Child, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::json;
 use sqlx::{Connection, Row};
 
 use crate::proxy::fixture::Fixture;
 use crate::support::postgres;
+use crate::support::wait;
 
 /// A gateway on SQLite with a provider, a key and some requests, and an empty PostgreSQL database.
 pub struct Bed {
@@ -153,18 +154,20 @@ pub async fn one(url: &str, sql: &str) -> String {
 
 /// Waits until a query returns the expected value.
 pub async fn shows(url: &str, sql: &str, wanted: &str) {
-    let began = Instant::now();
     let mut connection = connect(url).await;
-    loop {
-        // Its table may not be there yet.
-        let found = sqlx::query(sqlx::AssertSqlSafe(sql)).fetch_optional(&mut connection).await;
-        let found = found.ok().flatten().map(|row| row.get::<String, _>(0));
-        if found.as_deref() == Some(wanted) {
-            return;
-        }
-        assert!(began.elapsed() < Duration::from_secs(60), "{sql}: {found:?}, not {wanted}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let last = Cell::default();
+    wait::until(
+        || format!("{sql}: {:?}, not {wanted}", last.take()),
+        async || {
+            // Its table may not be there yet.
+            let found = sqlx::query(sqlx::AssertSqlSafe(sql)).fetch_optional(&mut connection).await;
+            let found = found.ok().flatten().map(|row| row.get::<String, _>(0));
+            let is_so = found.as_deref() == Some(wanted);
+            last.set(found);
+            is_so
+        },
+    )
+    .await;
 }
 
 /// The tables in a database's catalogue, except the migrations' own. SQLite's ledger is a view, and

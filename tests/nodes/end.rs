@@ -37,9 +37,10 @@ async fn counters_rebuilt_during_a_stop_include_the_records_of_the_stopping_node
     let mut observer = AnyConnection::connect(&database).await.unwrap();
     assert_eq!(pair.ask(0, &who, "s").send().await.unwrap().status(), 200);
     pair.settled(&who, 1).await;
-    while sqlx::query(WAITING).fetch_one(&mut observer).await.unwrap().get::<i64, _>(0) == 0 {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    pair.until(async || {
+        sqlx::query(WAITING).fetch_one(&mut observer).await.unwrap().get::<i64, _>(0) > 0
+    })
+    .await;
     let counting = |pair: &Pair| pair.nodes[0].log().matches("counting in Redis").count();
     let before = counting(&pair);
     pair.nodes[0].signal("TERM");

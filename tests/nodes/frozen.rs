@@ -7,6 +7,7 @@ use sqlx::{AnyConnection, Connection as _, Row as _};
 use super::pair::Pair;
 use crate::support::postgres;
 use crate::support::redis::Redis;
+use crate::support::wait;
 
 async fn count(connection: &mut AnyConnection, sql: &'static str) -> i64 {
     sqlx::query(sql).fetch_one(connection).await.unwrap().get(0)
@@ -29,25 +30,24 @@ async fn a_node_frozen_within_a_transaction_does_not_keep_the_other_from_the_led
     let begin = "BEGIN; LOCK TABLE usage_totals IN EXCLUSIVE MODE";
     sqlx::raw_sql(begin).execute(&mut lock).await.unwrap();
     assert_eq!(pair.ask(0, &who, "s").send().await.unwrap().status(), 200);
-    while count(&mut eye, WAITING).await == 0 {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    pair.until(async || count(&mut eye, WAITING).await > 0).await;
     // It is frozen, and has the lock on the sums of this key.
     pair.nodes[0].signal("STOP");
     sqlx::raw_sql("COMMIT").execute(&mut lock).await.unwrap();
     assert_eq!(pair.ask(1, &who, "s").send().await.unwrap().status(), 200);
-    let began = std::time::Instant::now();
-    while count(&mut eye, RECORDS).await == 0 {
-        assert!(began.elapsed() < super::pair::TIME_LIMIT, "the other node's writer waits");
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-    }
+    wait::until(
+        || "the other node's writer waits".to_owned(),
+        async || count(&mut eye, RECORDS).await > 0,
+    )
+    .await;
     assert_eq!(count(&mut eye, RECORDS).await, 1, "of the other node");
     // Its transaction was rolled back; it writes the record again, once.
     pair.nodes[0].signal("CONT");
     pair.settled(&who, 2).await;
-    while count(&mut eye, RECORDS).await < 2 {
-        assert!(began.elapsed() < super::pair::TIME_LIMIT * 2, "the record does not come");
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-    }
+    wait::until(
+        || "the record does not come".to_owned(),
+        async || count(&mut eye, RECORDS).await >= 2,
+    )
+    .await;
     assert_eq!(count(&mut eye, RECORDS).await, 2);
 }

@@ -5,7 +5,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use chrono_tz::Tz;
 use tokio::sync::RwLock;
@@ -32,6 +32,7 @@ use crate::store::Place;
 use crate::store::make::{bare_record, key, plain_user};
 use crate::support::link::{Link, Mode, Server};
 use crate::support::redis::Redis;
+use crate::support::wait;
 
 const PRICE: NanoUsd = NanoUsd(1_000);
 
@@ -48,6 +49,7 @@ struct Gated {
 
 /// So that costs are written before and after a snapshot.
 async fn pause() {
+    // Sleeps: a snapshot takes about this long, and at which of its steps a cost comes is random.
     tokio::time::sleep(Duration::from_millis(fastrand::u64(0..40))).await;
 }
 
@@ -230,11 +232,7 @@ impl Node {
     }
 
     async fn until(reached: impl AsyncFn() -> bool) {
-        let began = Instant::now();
-        while !reached().await {
-            assert!(began.elapsed() < TIME_LIMIT, "it does not come");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        wait::until(|| "it does not come".to_owned(), reached).await;
     }
 
     /// What Redis counted, when it has everything.

@@ -42,6 +42,7 @@ impl Load {
                         let text = answer.text().await.unwrap();
                         odd.lock().push(text);
                     }
+                    // Sleeps: clients that never pause would take the processor from the nodes.
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
             });

@@ -1,6 +1,6 @@
 //! Two gateways that act as one: the fixture of these tests.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
@@ -11,6 +11,7 @@ use crate::support::gateway::Gateway;
 use crate::support::postgres;
 use crate::support::redis::Redis;
 use crate::support::upstream::Upstream;
+use crate::support::wait;
 
 /// How long a test waits for a condition.
 pub const TIME_LIMIT: Duration = Duration::from_secs(60);
@@ -130,13 +131,12 @@ impl Pair {
         [first, second].iter().sum()
     }
 
-    pub async fn until(&self, reached: impl AsyncFn() -> bool) {
-        let began = Instant::now();
-        while !reached().await {
+    pub async fn until(&self, reached: impl AsyncFnMut() -> bool) {
+        let instead = || {
             let logs = [self.nodes[0].log(), self.nodes[1].log()].join("\n--- the other ---\n");
-            assert!(began.elapsed() < TIME_LIMIT, "it does not come:\n{logs}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+            format!("it does not come:\n{logs}")
+        };
+        wait::until(instead, reached).await;
     }
 }
 

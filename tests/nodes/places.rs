@@ -88,7 +88,7 @@ async fn a_lease_that_ends_while_redis_hangs_takes_no_place_from_a_request_that_
         node.readiness_shows(|_, parts| parts["redis"] == "is lost: this node counts for itself")
             .await;
     }
-    // The lease must end by the clock of Redis.
+    // Sleeps: the lease must end by the clock of Redis.
     tokio::time::sleep(Duration::from_secs(3)).await;
     pair.redis.go_on();
     for node in &pair.nodes {

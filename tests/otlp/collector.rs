@@ -2,7 +2,7 @@
 //! collector could misread, and records what it has accepted.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -34,6 +34,7 @@ use prost::Message;
 use tokio::net::TcpListener;
 
 use super::check;
+use crate::support::wait;
 
 const TIME_LIMIT: Duration = Duration::from_secs(40);
 
@@ -149,22 +150,15 @@ impl Collector {
 
     /// Something that has arrived, as soon as it has.
     pub async fn shows<T>(&self, found: impl Fn(&Received) -> Option<T>) -> T {
-        let began = Instant::now();
-        loop {
-            {
-                let received = self.received.lock();
-                assert!(received.faults.is_empty(), "{:#?}", received.faults);
-                if let Some(found) = found(&received) {
-                    return found;
-                }
-                assert!(
-                    began.elapsed() < TIME_LIMIT,
-                    "it does not come; spans: {:#?}",
-                    received.traces
-                );
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        let look = async || {
+            let received = self.received.lock();
+            assert!(received.faults.is_empty(), "{:#?}", received.faults);
+            found(&received)
+        };
+        let found = wait::within(TIME_LIMIT, look).await;
+        found.unwrap_or_else(|| {
+            panic!("it does not come; spans: {:#?}", self.received.lock().traces)
+        })
     }
 }
 

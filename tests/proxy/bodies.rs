@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::fixture::{Fixture, request, saying};
+use crate::support::drip::drip;
 
 fn large(bytes: usize) -> Value {
     saying("native", false, &"all work and no play ".repeat(bytes / 21 + 1))
@@ -116,9 +117,7 @@ async fn a_body_that_trickles_in_is_given_up() {
     tcp.write_all(head.as_bytes()).await.unwrap();
     let (mut read, mut write) = tcp.into_split();
     let trickle = tokio::spawn(async move {
-        while write.write_all(b" ").await.is_ok() {
-            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-        }
+        drip(&mut write, b" ", std::time::Duration::from_millis(100), usize::MAX).await;
     });
     let mut got = vec![0; 4096];
     let reading =

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::fixture::Fixture;
 use crate::support::gateway::ADMIN_TOKEN;
+use crate::support::wait;
 
 /// The addresses of the access lines that the log has, oldest first.
 fn in_access_lines(fixture: &Fixture) -> Vec<String> {
@@ -35,10 +36,7 @@ async fn records_and_access_lines_name_the_client_behind_a_trusted_proxy() {
     let expected = ["203.0.113.7", "2001:db8::7", "127.0.0.1", "127.0.0.1"];
     assert_eq!(in_request_log(&fixture, 4).await, expected);
     fixture.gateway.log_shows("2001:db8::7").await;
-    let began = Instant::now();
-    while in_access_lines(&fixture).len() < 4 && began.elapsed() < Duration::from_secs(20) {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    wait::until(|| fixture.gateway.log(), async || in_access_lines(&fixture).len() >= 4).await;
     assert_eq!(in_access_lines(&fixture), expected);
 }
 

@@ -1,14 +1,13 @@
 //! With `enableClientVersionCheck`, a known client that is older than those of others is refused
 //! with a request to update.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 use tollgate::domain::settings::SystemSettings;
 use tollgate::store::Store;
 
 use super::fixture::{FORMATS, Fixture, path, request};
 use crate::support::gateway::ADMIN_TOKEN;
+use crate::support::wait;
 
 async fn ask(fixture: &Fixture, key: &str, agent: &str, format: &str) -> (u16, Value) {
     let url = format!("{}{}", fixture.gateway.proxy, path(format, false));
@@ -45,11 +44,8 @@ async fn a_client_older_than_what_two_others_run_is_advised_to_update() {
     }
     assert_eq!(ask(&fixture, &fixture.key, old, "native").await.0, 200, "the check is off");
     switch(&fixture, true).await;
-    let began = Instant::now();
-    while ask(&fixture, &fixture.key, old, "native").await.0 == 200 {
-        assert!(began.elapsed() < Duration::from_secs(60), "the setting is not in effect");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    let refused = async || ask(&fixture, &fixture.key, old, "native").await.0 != 200;
+    wait::until(|| "the setting is not in effect".to_owned(), refused).await;
     for format in FORMATS {
         let (status, body) = ask(&fixture, &fixture.key, old, format).await;
         assert_eq!(status, 400, "{format}: {body}");
@@ -109,11 +105,8 @@ async fn two_users_with_a_version_that_does_not_exist_lock_nobody_out() {
         assert_eq!(ask(key, "2.1.0").await.0, 200);
     }
     switch(&fixture, true).await;
-    let began = Instant::now();
-    while ask(&keys[8], "2.0.8").await.0 == 200 {
-        assert!(began.elapsed() < Duration::from_secs(60), "the setting is not in effect");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    let refused = async || ask(&keys[8], "2.0.8").await.0 != 200;
+    wait::until(|| "the setting is not in effect".to_owned(), refused).await;
     assert_eq!(ask(&keys[8], "2.0.8").await, (400, Some("2.0.9".to_owned())));
     assert_eq!(ask(&keys[8], "2.0.9").await.0, 200, "two of nine users do not lock out the rest");
     // An administrator's version shows that those up to it exist.

@@ -1,14 +1,15 @@
 //! `kill -9` under load: every reply that a client received completely is in the ledger, once, with
 //! its cost.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 use rust_decimal::Decimal;
 use serde_json::json;
 
 use super::fixture::{Fixture, request};
+use crate::support::wait;
 
 /// Concurrent clients, each with one request in progress.
 const CLIENTS: u64 = 16;
@@ -37,9 +38,8 @@ async fn nothing_that_a_client_counted_is_lost() {
             })
             .collect();
         let goal = counted.load(Ordering::SeqCst) + 400;
-        while counted.load(Ordering::SeqCst) < goal {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        let reached = async || counted.load(Ordering::SeqCst) >= goal;
+        wait::until(|| "the load stands still".to_owned(), reached).await;
         fixture.gateway.kill();
         stop.store(true, Ordering::Relaxed);
         for client in clients {
@@ -55,32 +55,28 @@ async fn nothing_that_a_client_counted_is_lost() {
 /// each row has its cost.
 async fn settled(fixture: &Fixture, counted: u64, round: u32) {
     let asked = fixture.upstream.stats("").await["started"].as_u64().unwrap();
-    let mut last = (0, String::new());
-    let began = Instant::now();
-    while began.elapsed() < Duration::from_secs(60) {
+    let last = Cell::default();
+    let look = async || {
         let page = fixture
             .gateway
             .admin("usage-logs/getUsageLogs", json!({"pageSize": 1, "statusCode": 200}))
             .await;
-        let (rows, summary) = (page["total"].as_u64().unwrap(), page["summary"].clone());
-        let cost: Decimal = summary["costUsd"].to_string().parse().unwrap_or_default();
-        if rows >= counted && cost >= Decimal::new(2 * i64::try_from(counted).unwrap(), 3) {
-            // A client that was cut off just before its last byte did not count a reply that was
-            // already in the journal: at most one of each client, at each kill.
-            let most = counted + CLIENTS * u64::from(round + 1);
-            assert!(
-                rows <= most.min(asked),
-                "round {round}: {rows} rows, {counted} counted, {asked} asked"
-            );
-            assert_eq!(
-                cost,
-                Decimal::new(2 * i64::try_from(rows).unwrap(), 3),
-                "round {round}: {page}"
-            );
-            return;
-        }
-        last = (rows, page.to_string());
-        tokio::time::sleep(Duration::from_millis(25)).await;
-    }
-    panic!("round {round}: clients counted {counted}, the ledger has {} ({})", last.0, last.1);
+        let rows = page["total"].as_u64().unwrap();
+        let cost: Decimal = page["summary"]["costUsd"].to_string().parse().unwrap_or_default();
+        last.set(page.to_string());
+        let is_whole =
+            rows >= counted && cost >= Decimal::new(2 * i64::try_from(counted).unwrap(), 3);
+        is_whole.then_some((rows, cost, page))
+    };
+    let instead =
+        || format!("round {round}: clients counted {counted}, the ledger has {}", last.take());
+    let (rows, cost, page) = wait::found(instead, look).await;
+    // A client that was cut off just before its last byte did not count a reply that was already in
+    // the journal: at most one of each client, at each kill.
+    let most = counted + CLIENTS * u64::from(round + 1);
+    assert!(
+        rows <= most.min(asked),
+        "round {round}: {rows} rows, {counted} counted, {asked} asked"
+    );
+    assert_eq!(cost, Decimal::new(2 * i64::try_from(rows).unwrap(), 3), "round {round}: {page}");
 }

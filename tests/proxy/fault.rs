@@ -43,6 +43,7 @@ async fn a_slow_upload_is_not_the_providers_time() {
     let (first, rest) = text.split_at(20);
     let pieces = [(0, first.to_owned()), (1500, rest.to_owned())];
     let slow = stream::iter(pieces).then(|(wait, piece)| async move {
+        // Sleeps: the upload takes longer than the gateway's deadline, by its real clock.
         tokio::time::sleep(Duration::from_millis(wait)).await;
         Ok::<_, std::io::Error>(piece)
     });

@@ -1,29 +1,21 @@
 //! Stored messages, through the gateway's listeners: only if enabled, as the client sent and
 //! received them, and bounded.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
 use super::fixture::{Fixture, saying};
-
-/// How long a test waits for a condition.
-const TIME_LIMIT: Duration = Duration::from_secs(60);
+use crate::support::wait;
 
 /// The session's messages, once there are this many.
 pub async fn messages(fixture: &Fixture, session: &str, count: usize) -> Vec<Value> {
-    let began = Instant::now();
-    while began.elapsed() < TIME_LIMIT {
+    let look = async || {
         let body = json!({ "sessionId": session });
         let (status, reply) =
             fixture.gateway.call("active-sessions/getSessionMessages", body).await;
         let found = reply["data"]["messages"].as_array().cloned().unwrap_or_default();
-        if status == 200 && found.len() >= count {
-            return found;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("the messages did not come: {}", fixture.gateway.log());
+        (status == 200 && found.len() >= count).then_some(found)
+    };
+    wait::found(|| format!("the messages did not come: {}", fixture.gateway.log()), look).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -62,16 +54,12 @@ async fn messages_are_not_stored_by_default() {
     let fixture = Fixture::native().await;
     let asked = fixture.ask().header("x-session-id", "talk").send().await.unwrap();
     assert_eq!(asked.status(), 200);
-    let began = Instant::now();
-    let (status, reply) = loop {
+    let look = async || {
         let body = json!({ "sessionId": "talk" });
-        let (status, reply) =
-            fixture.gateway.call("active-sessions/getSessionMessages", body).await;
-        if reply["errorCode"] != "NOT_FOUND" || began.elapsed() > TIME_LIMIT {
-            break (status, reply);
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        let answer = fixture.gateway.call("active-sessions/getSessionMessages", body).await;
+        (answer.1["errorCode"] != "NOT_FOUND").then_some(answer)
     };
+    let (status, reply) = wait::found(|| "no session".to_owned(), look).await;
     assert_eq!((status, &reply["errorCode"]), (400, &json!("OPERATION_FAILED")), "{reply}");
     assert!(reply["error"].as_str().unwrap().contains("STORE_SESSION_MESSAGES"), "{reply}");
 }

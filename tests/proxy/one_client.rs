@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::fixture::{FORMATS, Fixture, path, request};
 use crate::support::gateway::ADMIN_TOKEN;
+use crate::support::wait;
 
 const NGINX: &str =
     "<html><head><title>400 Request Header Or Cookie Too Large</title></head></html>";
@@ -164,12 +165,12 @@ async fn a_bad_request_as_a_probe_keeps_no_circuit_open() {
     ask(&fixture, &keys[1], "native", false).await;
     assert!(circuits(&fixture).await.iter().all(|circuit| circuit.0 == "OPEN"));
     fixture.upstream.default(json!({"status": 422, "body": {"detail": "no"}})).await;
-    let until = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
     // Refused while the circuits are open, and probes then.
-    while ask(&fixture, &keys[0], "native", false).await.0 != 422 {
-        assert!(tokio::time::Instant::now() < until);
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
+    wait::until(
+        || fixture.gateway.log(),
+        async || ask(&fixture, &keys[0], "native", false).await.0 == 422,
+    )
+    .await;
     fixture.upstream.default(json!({})).await;
     assert_eq!(ask(&fixture, &keys[1], "native", false).await.0, 200);
 }

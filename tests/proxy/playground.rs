@@ -3,12 +3,11 @@
 
 mod streams;
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use super::fixture::{FORMATS, Fixture, path, request};
 use crate::support::gateway::ADMIN_TOKEN;
+use crate::support::wait;
 
 const OPERATION: &str = "actions/playground/sendRequest";
 
@@ -158,13 +157,11 @@ async fn a_limit_refuses(fixture: &Fixture) {
     }
     let limited = limited.expect("a second request within the minute");
     // The database has a record some time after the reply.
-    let began = std::time::Instant::now();
-    while fixture.gateway.admin("usage-logs/getUsageLogs", json!({"statusCode": 429})).await["total"]
-        == 0
-    {
-        assert!(began.elapsed() < Duration::from_secs(60), "{}", fixture.gateway.log());
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    let is_there = async || {
+        let of = json!({"statusCode": 429});
+        fixture.gateway.admin("usage-logs/getUsageLogs", of).await["total"] != 0
+    };
+    wait::until(|| fixture.gateway.log(), is_there).await;
     assert_eq!(limited.one("end")["complete"], true);
 }
 

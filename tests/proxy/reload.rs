@@ -1,12 +1,11 @@
 //! SIGHUP: the settings that a reload changes, and those that it refuses. Stops and upgrades:
 //! `tests/resilience`.
 
-use std::time::{Duration, Instant};
-
 use serde_json::json;
 
 use super::fixture::Fixture;
 use crate::support::gateway::Gateway;
+use crate::support::wait;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reload_changes_what_can_change_live() {
@@ -22,15 +21,11 @@ async fn a_reload_changes_what_can_change_live() {
     assert_eq!(refused(100_000).await, 200);
     std::fs::write(&file, "proxy:\n  max_body_bytes: 64KiB\n").unwrap();
     fixture.gateway.signal("HUP");
-    let began = Instant::now();
-    while refused(100_000).await != 413 {
-        assert!(
-            began.elapsed() < Duration::from_secs(60),
-            "the new bound is not in effect:\n{}",
-            fixture.gateway.log()
-        );
-        tokio::time::sleep(Duration::from_millis(25)).await;
-    }
+    wait::until(
+        || format!("the new bound is not in effect:\n{}", fixture.gateway.log()),
+        async || refused(100_000).await == 413,
+    )
+    .await;
     std::fs::write(&file, "proxy:\n  max_body_bytes: many\n").unwrap();
     fixture.gateway.signal("HUP");
     let log = fixture.gateway.log_shows("many").await;

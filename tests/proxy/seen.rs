@@ -1,24 +1,19 @@
 //! The signs of a failing provider, of a wrong key and of a refused reload: health records,
 //! overview, `/readyz`, metrics, the log and live events.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
 use super::fixture::{Fixture, path, request};
 use crate::support::gateway::{ADMIN_TOKEN, Gateway, free_port};
+use crate::support::wait;
 
 /// The health of the only provider, once it meets a condition.
 async fn health(gateway: &Gateway, fits: impl Fn(&Value) -> bool) -> Value {
-    let began = Instant::now();
-    loop {
+    let look = async || {
         let all = gateway.admin("providers/getProvidersHealthStatus", json!({})).await;
-        if fits(&all[0]) {
-            return all[0].clone();
-        }
-        assert!(began.elapsed() < Duration::from_secs(60), "{all}\n{}", gateway.log());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+        Some(all[0].clone()).filter(&fits)
+    };
+    wait::found(|| gateway.log(), look).await
 }
 
 async fn readyz(gateway: &Gateway) -> (u16, Value) {

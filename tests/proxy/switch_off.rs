@@ -2,13 +2,12 @@
 //! disabled, shown with the reason, and stays so until an administrator enables it. Two nodes:
 //! `nodes/switch_off.rs`.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
 use super::fixture::{Fixture, saying};
 use crate::support::gateway::Gateway;
 use crate::support::upstream::Upstream;
+use crate::support::wait;
 
 const SETTING: &str = "TOLLGATE_BREAKER_DISABLE_AFTER_FAILED_PROBES";
 
@@ -35,19 +34,17 @@ async fn health(gateway: &Gateway, id: i64) -> Value {
 /// Sends requests until the condition is met. Each is a separate conversation: one that another
 /// provider answered stays there.
 async fn asking_until(fixture: &Fixture, what: &str, reached: impl AsyncFn() -> bool) {
-    let began = Instant::now();
     let mut asked = 0;
-    while !reached().await {
-        assert!(
-            began.elapsed() < Duration::from_secs(60),
-            "{what} does not come:\n{}",
-            fixture.gateway.log()
-        );
+    let look = async || {
+        if reached().await {
+            return true;
+        }
         asked += 1;
         let request = saying("native", false, &format!("say hello {asked}"));
         fixture.post("/v1/messages", &request).send().await.unwrap();
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+        false
+    };
+    wait::until(|| format!("{what} does not come:\n{}", fixture.gateway.log()), look).await;
 }
 
 async fn problems(gateway: &Gateway) -> Vec<Value> {
@@ -151,10 +148,6 @@ async fn no_provider_is_disabled_by_default_and_a_reload_changes_that() {
     let file = gateway.dir.path().join("conf/tollgate.yaml");
     std::fs::write(file, "breaker:\n  disable_after_failed_probes: 2\n").unwrap();
     gateway.signal("HUP");
-    let began = Instant::now();
-    while provider(gateway, id).await["isEnabled"] == true {
-        assert!(began.elapsed() < Duration::from_secs(60), "{}", gateway.log());
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    wait::until(|| gateway.log(), async || provider(gateway, id).await["isEnabled"] == false).await;
     assert!(provider(gateway, id).await["switchedOff"]["failedProbes"].as_u64().unwrap() >= 3);
 }

@@ -12,9 +12,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use super::load::Load;
 use super::raw::{self, Provider, STREAM_HEAD, beginning, chunk, text};
 use crate::proxy::fixture::{Fixture, request};
-
-/// How long a test waits for a condition.
-const TIME_LIMIT: Duration = Duration::from_secs(60);
+use crate::support::wait;
 
 /// A provider of endless streams, how many bytes it could send, and how often its connection was
 /// closed.
@@ -52,25 +50,26 @@ async fn reluctant(fixture: &Fixture) -> TcpStream {
 /// Waits until the provider cannot send any more: nothing for half a second. Returns how much it
 /// had sent.
 async fn held_up(sent: &AtomicU64) -> u64 {
-    let (began, mut seen, mut since) = (Instant::now(), 0, Instant::now());
-    loop {
-        let now = sent.load(Ordering::SeqCst);
-        if now != seen {
-            (seen, since) = (now, Instant::now());
-        } else if now > 0 && since.elapsed() > Duration::from_millis(500) {
-            return now;
-        }
-        assert!(began.elapsed() < TIME_LIMIT, "the provider is never held up: {now} bytes");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    let (mut seen, mut since) = (0, Instant::now());
+    let sent = || sent.load(Ordering::SeqCst);
+    wait::found(
+        || format!("the provider is never held up: {} bytes", sent()),
+        async || {
+            if sent() != seen {
+                (seen, since) = (sent(), Instant::now());
+            }
+            (seen > 0 && since.elapsed() > Duration::from_millis(500)).then_some(seen)
+        },
+    )
+    .await
 }
 
 async fn until_left(left: &AtomicU64, times: u64) {
-    let began = Instant::now();
-    while left.load(Ordering::SeqCst) < times {
-        assert!(began.elapsed() < TIME_LIMIT, "the provider was not left");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    wait::until(
+        || "the provider was not left".to_owned(),
+        async || left.load(Ordering::SeqCst) >= times,
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

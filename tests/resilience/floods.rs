@@ -11,6 +11,8 @@ use tokio::net::TcpStream;
 use super::load::Load;
 use super::raw::{self, Provider, STREAM_HEAD, beginning, chunk, text};
 use crate::proxy::fixture::{Fixture, path, request};
+use crate::support::drip::drip;
+use crate::support::wait;
 
 const MIB: usize = 1 << 20;
 /// How long a flood may take on a busy machine.
@@ -72,14 +74,11 @@ async fn an_endless_stream_is_passed_on_in_bounded_memory_until_the_client_has_e
     for (n, format) in ["native", "chat-compatible"].into_iter().enumerate() {
         let (status, got, _) = read(&fixture, format, true, 48 * MIB).await;
         assert!(status == 200 && got >= 48 * MIB, "{format}: {status}, {got} bytes");
-        let began = Instant::now();
-        while gone.load(Ordering::SeqCst) <= n as u64 {
-            assert!(
-                began.elapsed() < Duration::from_secs(60),
-                "{format}: the provider did not notice"
-            );
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        wait::until(
+            || format!("{format}: the provider did not notice"),
+            async || gone.load(Ordering::SeqCst) > n as u64,
+        )
+        .await;
     }
     grown(&fixture, before);
     for row in fixture.gateway.logs(2).await {
@@ -186,8 +185,9 @@ async fn endless_and_giant_heads_are_given_up() {
             let (once, again) = (once.clone(), endless.clone());
             async move {
                 raw::write(&mut tcp, once.as_bytes()).await;
-                while !again.is_empty() && raw::write(&mut tcp, again.as_bytes()).await {
-                    tokio::time::sleep(Duration::from_micros(100)).await;
+                if !again.is_empty() {
+                    let pause = Duration::from_micros(100);
+                    drip(&mut tcp, again.as_bytes(), pause, usize::MAX).await;
                 }
                 // Until the gateway closes.
                 let _ = tcp.read(&mut [0; 1]).await;
@@ -252,6 +252,7 @@ async fn connections_that_the_provider_closes_while_they_are_kept_fail_no_reques
         match fastrand::u8(..3) {
             0 => None,
             1 => {
+                // Sleeps: the connection is idle a moment after the reply, which shows nowhere.
                 tokio::time::sleep(Duration::from_millis(2)).await;
                 let _ = tcp.shutdown().await;
                 None

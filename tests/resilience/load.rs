@@ -8,9 +8,7 @@ use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
 use crate::proxy::fixture::{Fixture, request};
-
-/// How long a test waits for load to reach a count.
-const TIME_LIMIT: Duration = Duration::from_secs(60);
+use crate::support::wait;
 
 #[derive(Default)]
 struct Counts {
@@ -80,15 +78,11 @@ impl Load {
     }
 
     async fn until(&self, reached: impl Fn(&Self) -> bool) {
-        let began = Instant::now();
-        while !reached(self) {
+        let instead = || {
             let (whole, failures) = (self.whole(), self.counts.failures.lock().last().cloned());
-            assert!(
-                began.elapsed() < TIME_LIMIT,
-                "the load stands still at {whole}, last failure {failures:?}"
-            );
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+            format!("the load stands still at {whole}, last failure {failures:?}")
+        };
+        wait::until(instead, async || reached(self)).await;
     }
 
     /// Waits for each client's last answer.
@@ -117,6 +111,7 @@ async fn client(ask: reqwest::RequestBuilder, counts: Arc<Counts>) {
         };
         let took = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         counts.slowest_ms.fetch_max(took, Ordering::SeqCst);
+        // Sleeps: clients that never pause would take the processor from what is tested.
         tokio::time::sleep(Duration::from_millis(3)).await;
     }
 }

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::proxy::fixture::{prices, request};
 use crate::support::gateway::Gateway;
 use crate::support::upstream::Upstream;
+use crate::support::wait;
 
 /// Everything below a directory, including itself, with modes.
 fn modes(path: &Path) -> BTreeMap<PathBuf, u32> {
@@ -62,10 +63,7 @@ async fn nothing_that_a_gateway_makes_can_be_read_by_others_whatever_the_umask()
     let (mut gateway, _upstream) = permissive().await;
     let data = gateway.dir.path().join("data");
     // The open circuit is written a moment later.
-    let began = std::time::Instant::now();
-    while !data.join("circuits").exists() && began.elapsed().as_secs() < 30 {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    wait::until(|| gateway.log(), async || data.join("circuits").exists()).await;
     let names: Vec<String> = modes(&data).keys().map(|path| path.display().to_string()).collect();
     for wanted in ["tollgate.db", "-wal", "-shm", "secret.key", "circuits", ".seg", "/lock"] {
         assert!(

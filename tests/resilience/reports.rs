@@ -1,8 +1,6 @@
 //! One user's slow reports, on both databases: administrators and other users are served beside
 //! them.
 
-use std::time::{Duration, Instant};
-
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use sqlx::{AnyConnection, Connection as _};
@@ -11,6 +9,7 @@ use tokio::task::JoinSet;
 use crate::proxy::fixture::Fixture;
 use crate::support::gateway::ADMIN_TOKEN;
 use crate::support::postgres;
+use crate::support::wait;
 
 /// Reports that the user asks for at the same time: more than a user may have waiting.
 const REPORTS: usize = 40;
@@ -37,13 +36,14 @@ async fn execute(connection: &mut AnyConnection, sql: &'static str) {
 
 /// Waits until two statements wait for the lock.
 async fn two_wait(url: &str) {
-    let (mut other, began) = (connect(url).await, Instant::now());
+    let mut other = connect(url).await;
     let sql = "SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND \
                datname = current_database()";
-    while sqlx::query_scalar::<_, i64>(sql).fetch_one(&mut other).await.unwrap() < 2 {
-        assert!(began.elapsed() < Duration::from_secs(30), "no report waits for the lock");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    wait::until(
+        || "no report waits for the lock".to_owned(),
+        async || sqlx::query_scalar::<_, i64>(sql).fetch_one(&mut other).await.unwrap() >= 2,
+    )
+    .await;
 }
 
 async fn others_are_served_beside_a_users_slow_reports(fixture: Fixture, locked: Option<&str>) {

@@ -5,6 +5,7 @@ use futures_util::StreamExt;
 use serde_json::json;
 
 use crate::proxy::fixture::Fixture;
+use crate::support::wait;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_running_streams_held_is_free_after_a_kill() {
@@ -100,16 +101,9 @@ async fn delicate() -> Fixture {
 
 /// Waits until the stored circuits meet a condition.
 async fn on_record(fixture: &Fixture, wanted: &str) {
-    let began = std::time::Instant::now();
     let path = fixture.gateway.dir.path().join("data/circuits");
-    while !std::fs::read_to_string(&path).unwrap_or_default().contains(wanted) {
-        assert!(
-            began.elapsed() < std::time::Duration::from_secs(30),
-            "{:?}",
-            std::fs::read_to_string(&path)
-        );
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
+    let stored = || std::fs::read_to_string(&path).unwrap_or_default();
+    wait::until(stored, async || stored().contains(wanted)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -172,15 +166,7 @@ async fn a_circuit_that_opens_during_an_upgrade_is_open_in_the_new_process() {
     let mut old = fixture.gateway.upgrade().await;
     fixture.upstream.script(json!([{"status": 500}])).await;
     assert_eq!(fixture.ask().send().await.unwrap().status(), 502);
-    let began = std::time::Instant::now();
-    while old.try_wait().unwrap().is_none() {
-        assert!(began.elapsed() < std::time::Duration::from_secs(30), "the old process left");
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
-    let began = std::time::Instant::now();
-    while health(&fixture).await["state"] != "OPEN" {
-        assert!(began.elapsed() < std::time::Duration::from_secs(30), "{}", health(&fixture).await);
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    wait::ended(&mut old).await;
+    wait::until(|| fixture.gateway.log(), async || health(&fixture).await["state"] == "OPEN").await;
     assert_eq!(fixture.ask().send().await.unwrap().status(), 503);
 }

@@ -1,10 +1,10 @@
 //! A start while another program holds the address, and a hand-over to another address.
 
 use std::net::TcpListener;
-use std::time::{Duration, Instant};
 
 use crate::proxy::fixture::Fixture;
 use crate::support::gateway::{Gateway, free_port};
+use crate::support::wait;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_taken_proxy_address_ends_the_start_and_nothing_was_touched() {
@@ -43,24 +43,15 @@ async fn a_second_gateway_on_the_same_addresses_does_not_disturb_the_first() {
     assert!(fixture.gateway.readiness().await.0);
 }
 
-/// Waits for the end of a process that hands over.
-async fn gone(mut old: std::process::Child) {
-    let began = Instant::now();
-    while old.try_wait().unwrap().is_none() {
-        assert!(began.elapsed() < Duration::from_secs(60), "the old process left");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upgrade_may_come_with_a_new_address() {
     let mut fixture = Fixture::native().await;
     let before = fixture.gateway.proxy_addr().to_owned();
     let after = format!("127.0.0.1:{}", free_port());
     fixture.gateway.set("TOLLGATE_PROXY_ADDR", &after);
-    let old = fixture.gateway.upgrade().await;
+    let mut old = fixture.gateway.upgrade().await;
     fixture.gateway.proxy = format!("http://{after}");
-    gone(old).await;
+    wait::ended(&mut old).await;
     fixture.gateway.ready().await;
     assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
     assert!(std::net::TcpStream::connect(before).is_err(), "the former address has no listener");
@@ -71,12 +62,12 @@ async fn an_upgrade_to_an_address_that_is_anothers_ends_the_new_process() {
     let mut fixture = Fixture::native().await;
     let other = TcpListener::bind(("127.0.0.1", free_port())).unwrap();
     fixture.gateway.set("TOLLGATE_PROXY_ADDR", &other.local_addr().unwrap().to_string());
-    let old = fixture.gateway.upgrade().await;
+    let mut old = fixture.gateway.upgrade().await;
     assert_eq!(fixture.gateway.exit_code().await, Some(1));
     let said = fixture.gateway.log();
     assert!(
         said.contains("belongs to another program") && said.contains("ended unexpectedly"),
         "{said}"
     );
-    gone(old).await;
+    wait::ended(&mut old).await;
 }

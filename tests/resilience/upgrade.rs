@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 use super::load::nothing_lost;
 use super::raw;
 use crate::proxy::fixture::{Fixture, request};
+use crate::support::wait;
 
 struct Shared {
     addr: String,
@@ -32,7 +33,7 @@ async fn client(shared: Arc<Shared>, keep: bool, breath: Duration) {
             Some(tcp) => tcp,
             None => TcpStream::connect(&shared.addr).await.expect("a process listens at any time"),
         };
-        // Accepted, and silent for a moment: the gateway has read nothing from it yet.
+        // Sleeps: accepted, and silent for a moment. The gateway has read nothing from it yet.
         tokio::time::sleep(breath).await;
         tcp.write_all(&shared.request).await.unwrap_or_else(|e| panic!("reused {reused}: {e}"));
         let (head, _) = raw::read_message(&mut tcp)
@@ -71,15 +72,12 @@ async fn an_upgrade_under_load_fails_no_request() {
 /// Load before, during and after an upgrade. The clients are stopped then.
 async fn hand_over(fixture: &mut Fixture, shared: &Shared, clients: &[JoinHandle<()>]) {
     let more = async |requests: u64| {
-        let (goal, began) = (shared.done.load(Ordering::SeqCst) + requests, Instant::now());
-        while shared.done.load(Ordering::SeqCst) < goal {
-            assert!(
-                began.elapsed() < Duration::from_secs(60)
-                    && clients.iter().all(|c| !c.is_finished()),
-                "it stopped"
-            );
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        let goal = shared.done.load(Ordering::SeqCst) + requests;
+        let reached = async || {
+            assert!(clients.iter().all(|c| !c.is_finished()), "it stopped");
+            shared.done.load(Ordering::SeqCst) >= goal
+        };
+        wait::until(|| "it stopped".to_owned(), reached).await;
     };
     more(100).await;
     let mut old = fixture.gateway.upgrade().await;
@@ -114,6 +112,7 @@ async fn multiplexing_client(shared: Arc<Shared>, client: reqwest::RequestBuilde
                     let text = answer.text().await.unwrap_or_else(|e| panic!("{e:?}"));
                     assert!(!streamed || text.contains("message_stop"), "{text}");
                     shared.done.fetch_add(1, Ordering::SeqCst);
+                    // Sleeps: so that the requests of a connection are not in step.
                     tokio::time::sleep(Duration::from_millis(5 * n)).await;
                 }
             })

@@ -2,7 +2,6 @@
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tollgate::store::Backend;
@@ -10,6 +9,7 @@ use tollgate::store::Backend;
 use super::{Bed, NEW, OLD};
 use crate::support::gateway::{ADMIN_TOKEN, Gateway};
 use crate::support::postgres;
+use crate::support::wait;
 
 const OTHER_TOKEN: &str = "another-admin-token-0123456789";
 
@@ -28,15 +28,11 @@ async fn statuses(gateway: &Gateway, token: &str) -> (u16, u16) {
 /// Waits until the token has been replaced this many times. It is not tried before: each failed
 /// attempt counts.
 async fn until_in_effect(gateway: &Gateway, times: usize, token: &str) {
-    let began = Instant::now();
-    while gateway.log().matches("the admin token has changed").count() < times {
-        assert!(
-            began.elapsed() < Duration::from_secs(60),
-            "the new token is not in effect:\n{}",
-            gateway.log()
-        );
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    wait::until(
+        || format!("the new token is not in effect:\n{}", gateway.log()),
+        async || gateway.log().matches("the admin token has changed").count() >= times,
+    )
+    .await;
     assert_eq!(statuses(gateway, token).await, (200, 200));
 }
 

@@ -7,6 +7,7 @@ use super::vendor::{KEY, Trouble};
 use super::{Bed, CENT, DAY};
 use crate::admin::gate::ZONE;
 use crate::admin::notifications::start_notifier;
+use crate::support::wait;
 
 /// A bed whose cost alerts are sent.
 async fn bed(more: Value) -> Bed {
@@ -23,16 +24,11 @@ async fn bed(more: Value) -> Bed {
 
 /// Waits until the job of the day is done.
 async fn done(bed: &Bed) {
-    let waiting = async {
-        loop {
-            let job = bed.gate.store.job::<()>("reconcile").await.unwrap();
-            if job.is_some_and(|job| job.done_for.0 > 0) {
-                return;
-            }
-            tokio::task::yield_now().await;
-        }
+    let is_done = async || {
+        let job = bed.gate.store.job::<()>("reconcile").await.unwrap();
+        job.is_some_and(|job| job.done_for.0 > 0)
     };
-    tokio::time::timeout(std::time::Duration::from_secs(30), waiting).await.expect("it is done");
+    wait::until(|| "it is not done".to_owned(), is_done).await;
 }
 
 #[tokio::test]

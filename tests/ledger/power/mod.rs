@@ -117,8 +117,8 @@ async fn record() -> Run {
         let pid = gateway.pid();
         for burst in 0..BURSTS {
             ask(&gateway, &key, process * REQUESTS + burst * REQUESTS / BURSTS).await;
-            // Syncs and batches happen between bursts, and at the kill the last burst is synced and
-            // not delivered.
+            // Sleeps: syncs and batches happen between bursts by the gateway's real clock, and at
+            // the kill the last burst is synced and not delivered.
             tokio::time::sleep(std::time::Duration::from_millis(250)).await;
         }
         if process == 0 {

@@ -3,6 +3,7 @@
 //! `-y` prints the path behind each descriptor and `-xx` makes strings and paths hexadecimal, so
 //! that `, ` always separates two arguments.
 
+use crate::support::wait;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -96,18 +97,13 @@ impl Call {
 pub async fn read(out: &Path, pid: u32, root: &Path, first_line: usize) -> Vec<Op> {
     let pid = pid.to_string();
     let ended = |line: &str| line.split_whitespace().take(2).eq([pid.as_str(), "+++"]);
-    let began = std::time::Instant::now();
-    let text = loop {
-        let text = std::fs::read_to_string(out).unwrap_or_default();
-        if text.lines().any(ended) {
-            break text;
-        }
-        assert!(
-            began.elapsed().as_secs() < 60,
-            "strace writes nothing: may this process trace others (ptrace)?\n{text}"
-        );
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    };
+    let written = || std::fs::read_to_string(out).unwrap_or_default();
+    let why = "strace writes nothing: may this process trace others (ptrace)?";
+    let text = wait::found(
+        || format!("{why}\n{}", written()),
+        async || Some(written()).filter(|text| text.lines().any(ended)),
+    )
+    .await;
     let mut reader = Reader { offsets: HashMap::new() };
     let mut unfinished: HashMap<&str, (usize, &str)> = HashMap::new();
     let mut ops = Vec::new();

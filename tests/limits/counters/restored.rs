@@ -94,6 +94,7 @@ fn a_batch_without_an_answer_hides_no_loss() {
         server.hang();
         ledger.0.lock().push((request, 1, 10));
         permit.settle(NOON, NanoUsd(10), None);
+        // Sleeps: nothing shows that the batch is among what the server was sent.
         tokio::time::sleep(Duration::from_millis(300)).await;
         restore(&mut server);
         reconnected(&node, before).await;

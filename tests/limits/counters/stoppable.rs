@@ -19,15 +19,11 @@ use tollgate::redis::Server;
 use tollgate::store::{SpendRow, SpendSeen, SpendTotal};
 
 use super::wire::limited;
-use super::{NOON, TIME_LIMIT, asks, key, runtime, sessions, user};
+use super::{NOON, asks, key, runtime, sessions, user};
+use crate::support::wait;
 
 pub(super) async fn soon(reached: impl AsyncFn() -> bool) {
-    let waiting = async {
-        while !reached().await {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    assert!(tokio::time::timeout(TIME_LIMIT, waiting).await.is_ok(), "it does not come");
+    wait::until(|| "it does not come".to_owned(), reached).await;
 }
 
 /// A ledger of several users, which requests are written to.

@@ -2,7 +2,6 @@
 //! forgotten, and memory.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tollgate::domain::clock::Timestamp;
 use tollgate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
@@ -14,6 +13,7 @@ use tollgate::limits::{Admission, MOST_WAITING, Permit};
 use super::overflow::{Node, Written};
 use super::{NOON, TIME_LIMIT, TTL_MS, key, provider, runtime, sessions, user};
 use crate::support::redis::Redis;
+use crate::support::wait;
 
 fn node(server: &Redis, ledger: &Arc<Written>) -> Node {
     Node::start_with(&server.url(), ledger, (TIME_LIMIT, MOST_WAITING))
@@ -267,13 +267,7 @@ async fn in_flight(server: &Redis, wanted: &[i64]) {
         let names: Vec<String> = redis(server, &["KEYS", "overflow:{3}:*:n:*"]);
         names.iter().map(|name| redis(server, &["HLEN", name])).collect()
     };
-    let seen = async {
-        while held() != wanted {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    let came = tokio::time::timeout(TIME_LIMIT, seen).await;
-    assert!(came.is_ok(), "{:?}, not {wanted:?}", held());
+    wait::until(|| format!("{:?}, not {wanted:?}", held()), async || held() == wanted).await;
 }
 
 fn cut_connections(server: &Redis) {

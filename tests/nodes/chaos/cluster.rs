@@ -13,6 +13,7 @@ use crate::support::gateway::Gateway;
 use crate::support::link::{Link, Server as Behind};
 use crate::support::postgres::Server;
 use crate::support::redis::Redis;
+use crate::support::wait;
 
 /// How many nodes there are.
 pub const NODES: usize = 3;
@@ -111,16 +112,15 @@ impl Cluster {
     pub async fn whole(&self, except: &str) -> Result<Duration, String> {
         let began = Instant::now();
         for (n, node) in self.nodes.iter().enumerate() {
-            loop {
+            let left = TIME_LIMIT.saturating_sub(began.elapsed());
+            let is_whole = async || {
                 let found = readiness(&node.gateway).await;
                 let degraded = found["degraded"].as_array().cloned().unwrap_or_default();
-                if found["ready"] == true && degraded.iter().all(|part| part == except) {
-                    break;
-                }
-                if began.elapsed() > TIME_LIMIT {
-                    return Err(format!("node {n} is not whole after a minute: {found}"));
-                }
-                tokio::time::sleep(Duration::from_millis(50)).await;
+                (found["ready"] == true && degraded.iter().all(|part| part == except)).then_some(())
+            };
+            if wait::within(left, is_whole).await.is_none() {
+                let found = readiness(&node.gateway).await;
+                return Err(format!("node {n} is not whole after a minute: {found}"));
             }
         }
         Ok(began.elapsed())

@@ -1,6 +1,7 @@
 //! The end of a run: nothing is broken any more, every node has the same figures as the ledger, and
 //! nothing is held for a request that does not exist.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -9,13 +10,10 @@ use serde_json::json;
 use super::cluster::{Cluster, nanos};
 use super::ledger::Row;
 use super::load::{Board, Caller, End, Kind, Shape};
+use crate::support::wait;
 
 /// How long journals and counters may take.
 const TIME_LIMIT: Duration = Duration::from_secs(20);
-/// How often figures are read again: for 20 s in total, without the time of reading, which
-/// grows with the number of callers.
-const READ_AGAIN: u32 = 400;
-const BEFORE_READING_AGAIN: Duration = Duration::from_millis(50);
 /// How many callers are tried for a reservation that remained.
 const TRIED: usize = 9;
 
@@ -25,12 +23,11 @@ pub async fn delivered(cluster: &Cluster) -> Vec<String> {
     let began = Instant::now();
     for (n, node) in cluster.nodes.iter().enumerate() {
         for name in ["journal_pending_records", "journal_held_records", "redis_waiting"] {
-            while node.gateway.metric(&format!("tollgate_{name}")).await > 0.0 {
-                if began.elapsed() > TIME_LIMIT {
-                    wrong.push(format!("node {n}: tollgate_{name} does not become zero"));
-                    break;
-                }
-                tokio::time::sleep(Duration::from_millis(50)).await;
+            let left = TIME_LIMIT.saturating_sub(began.elapsed());
+            let metric = format!("tollgate_{name}");
+            let is_zero = async || (node.gateway.metric(&metric).await <= 0.0).then_some(());
+            if wait::within(left, is_zero).await.is_none() {
+                wrong.push(format!("node {n}: {metric} does not become zero"));
             }
         }
         for name in ["journal_lost_records_total", "journal_set_aside_total"] {
@@ -50,7 +47,7 @@ pub async fn counters(cluster: &Cluster, callers: &[Caller], rows: &[Row]) -> Ve
         *of_key.entry(row.key).or_insert(0) += row.cost.unwrap_or(0);
         *of_provider.entry(row.provider.unwrap_or(0)).or_insert(0) += row.cost.unwrap_or(0);
     }
-    let (mut wrong, mut left) = (Vec::new(), READ_AGAIN);
+    let (mut wrong, mut left) = (Vec::new(), TIME_LIMIT);
     for (n, node) in cluster.nodes.iter().enumerate() {
         let keys = callers.iter().map(|caller| {
             let body = json!({"keyId": caller.key});
@@ -66,24 +63,27 @@ pub async fn counters(cluster: &Cluster, callers: &[Caller], rows: &[Row]) -> Ve
             ("users/getUserLimitUsage", body, of_key.get(&caller.key).copied())
         });
         for (operation, body, spent) in keys.chain(users).chain(providers) {
-            loop {
+            let last = Cell::default();
+            let (mut looks, began) = (0, Instant::now());
+            let look = async || {
+                looks += 1;
                 let usage = node.gateway.admin(operation, body.clone()).await;
                 let total = &usage["costTotal"];
                 let (found, reserved) = (nanos(&total["current"]), nanos(&total["reserved"]));
                 let sessions = usage["concurrentSessions"]["current"].as_i64().unwrap();
                 let expected = spent.unwrap_or(0);
-                if found == expected && sessions == 0 && reserved == 0 {
-                    break;
-                }
-                if left == 0 {
-                    wrong.push(format!(
-                        "node {n}, {body}: {found} spent, {reserved} reserved, {sessions} sessions; \
-                         the ledger has {expected}"
-                    ));
-                    break;
-                }
-                left -= 1;
-                tokio::time::sleep(BEFORE_READING_AGAIN).await;
+                last.set(format!(
+                    "node {n}, {body}: {found} spent, {reserved} reserved, {sessions} sessions; \
+                     the ledger has {expected}"
+                ));
+                (found == expected && sessions == 0 && reserved == 0).then_some(())
+            };
+            if wait::within(left, look).await.is_none() {
+                wrong.push(last.take());
+            }
+            // The time of reading grows with the number of callers.
+            if looks > 1 {
+                left = left.saturating_sub(began.elapsed());
             }
         }
     }

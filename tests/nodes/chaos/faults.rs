@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::cluster::{Cluster, NODES};
-use super::load::now;
+use super::load::{now, pass};
 use crate::support::link::Mode;
 
 /// A fault and its place.
@@ -259,7 +259,7 @@ impl Cluster {
             begun.push((*fault, now()));
             self.begin(*fault).await;
         }
-        tokio::time::sleep(step.lasts).await;
+        pass(step.lasts).await;
         begun.sort_by_key(|(fault, _)| matches!(fault.place(), Place::Process(_)));
         let mut outages = Vec::new();
         for (fault, from) in begun {

@@ -18,6 +18,12 @@ pub fn now() -> Duration {
     FIRST.get_or_init(Instant::now).elapsed()
 }
 
+/// Lets a time of the plan pass: all times of a run repeat with its seed.
+pub async fn pass(time: Duration) {
+    // Sleeps: how long processes suffer and rest by real clocks is the subject.
+    tokio::time::sleep(time).await;
+}
+
 /// Which limit a caller has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -214,7 +220,7 @@ impl Load {
                     };
                     board.ask(&caller, node, &session, Shape::nth(sent, ms)).await;
                     sent += 1;
-                    tokio::time::sleep(pause).await;
+                    pass(pause).await;
                 }
             });
         }

@@ -28,7 +28,7 @@ use bounds::{CENTS, CLIENTS, Cohort, Found, ROOM, RPM, SESSIONS};
 use cluster::Cluster;
 use faults::{Outage, Plan, Step};
 use ledger::Seen;
-use load::{Board, Caller, Kind, Load, now};
+use load::{Board, Caller, Kind, Load, now, pass};
 
 /// How long things break without a setting.
 const SHORT: Duration = Duration::from_secs(7);
@@ -95,7 +95,7 @@ impl Run {
         cluster.agreed().await;
         let before = cluster.counted().await;
         let load = Load::start(&self.board, &callers, CLIENTS, PAUSES[1]);
-        tokio::time::sleep(step.lead).await;
+        pass(step.lead).await;
         println!(
             "{:7.2} s  step {number}: {:?} for {:?}, then {:?} of peace",
             now().as_secs_f64(),
@@ -108,7 +108,7 @@ impl Run {
             Ok(took) => println!("           whole again after {took:.2?}"),
             Err(why) => self.wrong.push(format!("step {number}: {why}")),
         }
-        tokio::time::sleep(step.pause).await;
+        pass(step.pause).await;
         load.end().await;
         let after = cluster.counted().await;
         let provider = (limit, cluster.spent(0, 0).await);
@@ -213,7 +213,7 @@ async fn whatever_breaks_the_ledger_is_exact_and_limits_hold_and_no_request_fail
     now();
     let mut run = Run::start().await;
     let free = Load::start(&run.board, &run.callers, CLIENTS, PAUSES[0]);
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    pass(Duration::from_millis(500)).await;
     let until = now() + long.unwrap_or(SHORT);
     while (now() < until || run.cohorts.len() < FEWEST_STEPS) && run.wrong.is_empty() {
         let step = plan.step(lasts, pause);

@@ -1,24 +1,16 @@
 //! Requests, limits and records from a start without the database until it is back.
 
-use std::process::Child;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rust_decimal::Decimal;
 use serde_json::json;
 
 use super::{Bed, ask, readyz};
 use crate::support::gateway::process::quit;
+use crate::support::wait::ended;
 
 fn cents(count: u32) -> Vec<Decimal> {
     vec![Decimal::from(count); 5]
-}
-
-async fn ended(process: &mut Child) {
-    let began = Instant::now();
-    while process.try_wait().unwrap().is_none() {
-        assert!(began.elapsed() < Duration::from_secs(60), "it does not end");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
 }
 
 /// The service with the snapshot has ended.
@@ -151,12 +143,7 @@ async fn what_a_running_process_delivers_after_an_upgrade_read_it_is_counted_onc
     // The new process has read the old one's journal, and has no listener yet.
     let mut old = bed.node.begin_upgrade().await;
     bed.server.start_again();
-    let log = || bed.node.log();
-    let began = Instant::now();
-    while !log().contains("the service with the snapshot has ended") {
-        assert!(began.elapsed() < Duration::from_secs(60), "{}", log());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    bed.node.log_shows("the service with the snapshot has ended").await;
     quit(&old);
     ended(&mut old).await;
     bed.node.readiness_shows(|ready, _| ready).await;
@@ -217,7 +204,8 @@ async fn a_database_that_cannot_be_used_does_not_end_the_service_and_nothing_is_
         })
         .await;
     assert_eq!(bed.ask().await, 200);
-    // Longer than the journal waits for a full batch.
+    // Sleeps: longer than the journal waits for a full batch, and nothing shows that it did not
+    // write one.
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(bed.node.metric("tollgate_journal_pending_records").await, 2.0);
     let log = bed.node.log();

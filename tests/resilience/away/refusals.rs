@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use super::{Bed, CREDENTIAL};
+use crate::support::wait;
 
 const FILES: [&str; 2] = ["snapshot.configuration", "snapshot.spending"];
 
@@ -132,11 +133,9 @@ async fn nothing_can_be_read_in_the_files_and_a_change_is_in_them_soon() {
     bed.node.user(serde_json::json!({"name": "one-more"})).await;
     let before = std::time::SystemTime::now();
     // Within the pause between two writes, and some time.
-    let began = std::time::Instant::now();
-    while written(FILES[0]) < before {
-        assert!(began.elapsed() < std::time::Duration::from_secs(30));
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-    }
+    let soon = std::time::Duration::from_secs(30);
+    let again = async || (written(FILES[0]) >= before).then_some(());
+    assert!(wait::within(soon, again).await.is_some());
     for name in FILES {
         let bytes = std::fs::read(bed.file(name)).unwrap();
         for secret in [CREDENTIAL, &bed.key, super::SECRET, "user-of-this-test", "provider-of-this"]
