@@ -26,6 +26,9 @@ const LAYERS: [&[&str]; 11] = [
     &["cli"],
 ];
 
+/// Sleeps in `tests/` that stay.
+const SLEEPS: usize = 20;
+
 /// The parts of `proxy`, from the bottom. A part may name parts of lower layers only: so a request
 /// goes down through them, and comes back once.
 const PROXY: [&[&str]; 9] = [
@@ -328,6 +331,30 @@ fn the_proxy_is_a_proxyhttp_with_every_hook() {
     for hook in HOOKS {
         assert!(hooks.contains(&format!("fn {hook}(")), "{hook} is not implemented");
     }
+}
+
+/// A sleep makes a test slow or lets it fail by chance. `tests/support/wait.rs` waits for things.
+#[test]
+fn each_sleep_of_a_test_has_its_reason_and_there_are_few() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let (mut files, mut sleeps, mut bare) = (Vec::new(), 0, Vec::new());
+    rust_files(&tests, &mut files);
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        for (at, line) in blank(&text).lines().enumerate() {
+            if line.contains("sleep(") {
+                sleeps += 1;
+                // A reason may have two lines.
+                let is_given = |line: &&str| line.trim_start().starts_with("// Sleeps: ");
+                if !lines[at.saturating_sub(2)..at].iter().any(is_given) {
+                    bare.push(format!("{}:{}", file.display(), at + 1));
+                }
+            }
+        }
+    }
+    assert!(bare.is_empty(), "sleeps without `// Sleeps: ` and a reason: {bare:#?}");
+    assert!((1..=SLEEPS).contains(&sleeps), "{sleeps} sleeps in tests");
 }
 
 /// Every rule, with a text that violates it: (file, code after the header, the expected report;
