@@ -86,7 +86,7 @@ fn for_people(denied: &Denied, zone: Tz) -> String {
 
 const RAISE: &str = "Ask an administrator to raise it.";
 
-const fn window(limit_type: LimitType) -> &'static str {
+fn window(limit_type: LimitType) -> &'static str {
     match (limit_type, limit_type.period()) {
         (_, Some(Period::FiveHours)) => "5-hour",
         (_, Some(period)) => period.as_str(),
