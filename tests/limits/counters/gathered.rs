@@ -225,13 +225,13 @@ fn clients(server: &Redis) -> Vec<String> {
     list.lines().map(str::to_owned).collect()
 }
 
-fn id(client: &String) -> String {
+fn id(client: &str) -> String {
     client.split([' ', '=']).nth(1).unwrap().to_owned()
 }
 
 /// The first admission makes the connection. Returns when one has used it.
 async fn connected(server: &Redis, node: &Node, who: &Who) {
-    let before: Vec<String> = clients(server).iter().map(id).collect();
+    let before: Vec<String> = clients(server).iter().map(|client| id(client)).collect();
     let is_used = |client: &String| client.contains(" cmd=eval") && !before.contains(&id(client));
     let used = async || {
         drop(admit(node, who, NOON, None).await);
