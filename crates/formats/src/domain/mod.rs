@@ -35,15 +35,15 @@ pub mod word;
 
 #[cfg(test)]
 mod tests {
-    use super::format::WireFormat;
-    use super::key::CacheTtl;
-    use super::limits::ResetMode;
-    use super::part::PartKind;
-    use super::price::PriceSource;
-    use super::provider::{InstructionsStrategy, ProviderType};
-    use super::record::RequestOutcome;
-    use super::usage::ServiceTier;
-    use super::user::Role;
+    use crate::domain::format::WireFormat;
+    use crate::domain::key::CacheTtl;
+    use crate::domain::limits::ResetMode;
+    use crate::domain::part::PartKind;
+    use crate::domain::price::PriceSource;
+    use crate::domain::provider::{InstructionsStrategy, ProviderType};
+    use crate::domain::record::RequestOutcome;
+    use crate::domain::usage::ServiceTier;
+    use crate::domain::user::Role;
 
     #[test]
     fn names_in_json_are_those_of_as_str() {
