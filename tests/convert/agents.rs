@@ -68,7 +68,7 @@ fn a_thread_that_goes_on_at_its_service_is_refused_elsewhere() {
 
 /// The texts of a responses stream's messages with their phase, as its last event has them and as
 /// the events before.
-fn phases(blocks: &[Value], stop: &str) -> (Vec<(String, String)>, Vec<(String, String)>) {
+fn phases(blocks: &[Value], stop: &str) -> [Vec<(String, String)>; 2] {
     let mut events = vec![
         json!({"type": "message_start", "message": {"id": "m", "type": "message",
         "role": "assistant", "model": "m", "content": [], "usage": {"input_tokens": 1, "output_tokens": 1}}}),
@@ -102,10 +102,10 @@ fn phases(blocks: &[Value], stop: &str) -> (Vec<(String, String)>, Vec<(String, 
     };
     let done = events.iter().filter(|event| event["type"] == "response.output_item.done");
     let last = &events.last().unwrap()["response"]["output"];
-    (
+    [
         done.filter_map(|event| message(&event["item"])).collect(),
         last.as_array().unwrap().iter().filter_map(message).collect(),
-    )
+    ]
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn codex_can_tell_commentary_from_the_answer() {
         (vec![text(), text()], "end_turn", vec!["final_answer", "final_answer"]),
         (vec![text(), call(), text()], "tool_use", vec!["commentary", "commentary"]),
     ] {
-        let (done, last) = phases(&blocks, stop);
+        let [done, last] = phases(&blocks, stop);
         let said: Vec<&str> = done.iter().map(|(_, phase)| &**phase).collect();
         assert_eq!(said, expected, "{blocks:?}");
         assert_eq!(done, last, "{blocks:?}");

@@ -309,6 +309,11 @@ fn body(from: WireFormat, items: Vec<Item>, with_ids: bool) -> Value {
     }
 }
 
+/// Every pair of different formats.
+fn pairs() -> impl Iterator<Item = (WireFormat, WireFormat)> {
+    WireFormat::ALL.into_iter().flat_map(|from| targets(from).map(move |to| (from, to)))
+}
+
 /// Where the client sends what it has: before each reply of the model.
 fn requests(items: &[Item]) -> Vec<usize> {
     let is_models = |item: &Item| matches!(item, Item::Assistant(_) | Item::Call { .. });
@@ -368,7 +373,7 @@ proptest! {
         mut rounds in prop::collection::vec(round(), 2..6),
         tool in any::<prop::sample::Index>(),
     ) {
-        for (from, to) in WireFormat::ALL.into_iter().flat_map(|from| targets(from).into_iter().map(move |to| (from, to))) {
+        for (from, to) in pairs() {
             // The target has no message for instructions.
             rounds.iter_mut().for_each(|round| round.instruction &= to != AltCli);
             let all = items(&rounds, false, false);

@@ -167,7 +167,7 @@ impl Node {
     /// So many settled requests are counted now.
     pub(super) async fn counts(&self, requests: i64) {
         let usage = self.0.key_usage(&key(1, Limits::default()), NOON).await;
-        assert_eq!(usage.total.current, NanoUsd(COST * requests));
+        assert_eq!(usage.money.total.current, NanoUsd(COST * requests));
     }
 
     /// Waits until this node has counted so many settled requests.
@@ -235,7 +235,13 @@ fn more_than_may_wait_is_made_good_from_the_ledger_and_counted_once() {
         first.knows(165).await;
         second.knows(165).await;
         assert_eq!(
-            first.0.provider_usage(&super::provider(Limits::default()), NOON).await.total.current,
+            first
+                .0
+                .provider_usage(&super::provider(Limits::default()), NOON)
+                .await
+                .money
+                .total
+                .current,
             NanoUsd(165 * COST)
         );
     });
@@ -296,8 +302,8 @@ fn a_request_that_enters_a_provider_while_redis_is_away_is_reserved_once_and_rel
         node.is_up(true).await;
         node.0.flushed().await;
         let reserved = async || {
-            let user = node.0.user_usage(&holder, NOON).await.total.reserved;
-            (user, node.0.provider_usage(&at, NOON).await.total.reserved)
+            let user = node.0.user_usage(&holder, NOON).await.money.total.reserved;
+            (user, node.0.provider_usage(&at, NOON).await.money.total.reserved)
         };
         assert_eq!(reserved().await, (NanoUsd(2 * COST), NanoUsd(2 * COST)));
         Node::end(admitted_before, early, &ledger);

@@ -127,7 +127,7 @@ rules! {
         (code execution, file search, computer, shell, tool search, image generation, remote MCP, \
         maps, URL context, memory, text editor \
         and such)" "left out, and a choice that names one too";
-    WebSearch "web_search" Changed [Native Responses AltCli] "the vendor's web search" "becomes the target's own; to alt-cli only where no function is declared beside it, as the service refuses the mixture, else left out; its search steps and sources are not in the converted reply; a responses search without external access has no equal and is left out";
+    WebSearch "web_search" Changed [Native Responses AltCli] "the vendor's web search" "becomes the target's own; to alt-cli only where no function is declared beside it, else left out: Gemini before 3 refuses the mixture, and later ones want the parts of the search back with the next turn, which no other format keeps; its search steps and sources are not in the converted reply; a responses search without external access has no equal and is left out";
     SearchFields "web_search_fields" LeftOut [Native Responses AltCli] "fields of a web search that \
         the target has none for ([web search](#web-search))" "left out";
     WebSearchChat "web_search_chat" LeftOut [Chat] "the vendor's web search" "left out";
