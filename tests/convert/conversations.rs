@@ -374,18 +374,25 @@ proptest! {
         tool in any::<prop::sample::Index>(),
     ) {
         for (from, to) in pairs() {
-            // The target has no message for instructions.
-            rounds.iter_mut().for_each(|round| round.instruction &= to != AltCli);
+            for round in &mut rounds {
+                // Joins the messages around it, once it is left out.
+                round.blank = false;
+                // The target has no message for instructions.
+                round.instruction &= to != AltCli;
+            }
             let all = items(&rounds, false, false);
             let places = requests(&all);
-            let added = tool.index(all.len());
+            let added = places[tool.index(places.len())];
+            let mut after = None;
             let mut before: Option<prefixes::Prefix> = None;
             for at in places {
                 let mut part = items(&rounds, false, false);
                 part.truncate(at);
                 let mut sent = body(from, part, true);
-                if at > added {
-                    prefixes::add_tool(from, &mut sent, added);
+                match after {
+                    Some(after) => prefixes::add_tool(from, &mut sent, after),
+                    None if at == added => after = Some(prefixes::messages(from, &sent)),
+                    None => {}
                 }
                 let now = prefixes::converted(from, to, &sent);
                 if let Some(before) = before {

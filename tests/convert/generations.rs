@@ -99,21 +99,27 @@ fn chat(fields: &Value) -> Value {
 async fn what_asks_for_no_thinking_gets_none_or_the_least() {
     let off = json!({"type": "disabled"});
     let low = json!({"effort": "low"});
-    for (model, thinking, output, changed) in [
-        ("claude-opus-4-7", None, None, false),
-        ("claude-opus-5", Some(&off), None, false),
-        ("claude-sonnet-5", Some(&off), None, false),
-        ("claude-haiku-5-5", Some(&off), None, false),
-        ("claude-opus-5-5", None, Some(&low), true),
-        ("claude-sonnet-5-5", None, Some(&low), true),
-        ("claude-fable-5", None, Some(&low), true),
+    let binding = json!({"prefix_mismatch_behavior": "drop_block"});
+    // What they do unasked, and that thinking which does not fit is left out.
+    let bound = json!({"type": "adaptive", "block_binding": binding});
+    let shown = json!({"type": "adaptive", "display": "summarized"});
+    let both = json!({"type": "adaptive", "display": "summarized", "block_binding": binding});
+    for (model, thinking, output, changed, unasked) in [
+        ("claude-opus-4-7", None, None, false, None),
+        ("claude-opus-5", Some(&off), None, false, None),
+        ("claude-sonnet-5", Some(&off), None, false, None),
+        ("claude-haiku-5-5", Some(&off), None, false, Some(&bound)),
+        ("claude-opus-5-5", Some(&bound), Some(&low), true, Some(&both)),
+        ("claude-sonnet-5-5", Some(&bound), Some(&low), true, Some(&both)),
+        ("claude-fable-5", None, Some(&low), true, Some(&shown)),
     ] {
         let none = sent(Chat, model, &chat(&json!({"reasoning_effort": "none"}))).await;
         let got = (none.body.get("thinking"), none.body.get("output_config"));
         assert_eq!(got, (thinking, output), "{model}");
         assert_eq!(none.changed.contains(&"adaptive_thinking"), changed, "{model}");
         let unsaid = sent(Chat, model, &chat(&json!({}))).await;
-        assert_eq!((unsaid.body.get("thinking"), unsaid.body.get("output_config")), (None, None));
+        let got = (unsaid.body.get("thinking"), unsaid.body.get("output_config"));
+        assert_eq!(got, (unasked, None), "{model}");
     }
 }
 

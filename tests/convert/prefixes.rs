@@ -64,27 +64,43 @@ pub fn converted(from: WireFormat, to: WireFormat, body: &Value) -> Prefix {
     serde_json::from_slice(&sent.body).unwrap()
 }
 
-/// Adds a tool in the middle of the conversation, where the client's format can.
-pub fn add_tool(from: WireFormat, body: &mut Value, n: usize) {
-    let name = format!("added-{n}");
-    let (list, item) = match from {
+/// The number of messages of a client's request.
+pub fn messages(from: WireFormat, body: &Value) -> usize {
+    body[list_of(from)].as_array().unwrap().len()
+}
+
+const fn list_of(from: WireFormat) -> &'static str {
+    match from {
+        Native | Chat => "messages",
+        Responses => "input",
+        AltCli => "contents",
+    }
+}
+
+/// Adds a tool in the middle of the conversation, where the client's format can: before the first
+/// message of the user that follows this many messages.
+pub fn add_tool(from: WireFormat, body: &mut Value, after: usize) {
+    let item = match from {
         Native => {
-            let definition = json!({"name": name, "input_schema": {"type": "object"}});
+            let definition = json!({"name": "added", "input_schema": {"type": "object"}});
             let tool = json!({"type": "tool_definition", "definition": definition});
             let block = json!({"type": "tool_addition", "tool": tool});
-            ("messages", json!({"role": "system", "content": [block]}))
+            json!({"role": "system", "content": [block]})
         }
         Responses => {
-            let tool = json!({"type": "function", "name": name, "parameters": {"type": "object"}});
-            ("input", json!({"type": "additional_tools", "tools": [tool]}))
+            let tool = json!({"type": "function", "name": "added", "parameters": {}});
+            json!({"type": "additional_tools", "tools": [tool]})
         }
         Chat | AltCli => return,
     };
-    let list = body[list].as_array_mut().unwrap();
-    let is_users = |message: &Value| message["role"] == "user";
-    let users = list.iter().enumerate().filter(|(_, message)| is_users(message));
-    let at = users.map(|(at, _)| at).nth(1).unwrap_or(list.len());
-    list.insert(at.min(list.len()), item);
+    let list = body[list_of(from)].as_array_mut().unwrap();
+    let is_users = |message: &Value| {
+        message["role"] == "user" && message["content"][0]["type"] != "tool_result"
+    };
+    let later = list.iter().enumerate().skip(after);
+    if let Some(at) = later.filter(|(_, message)| is_users(message)).map(|(at, _)| at).next() {
+        list.insert(at, item);
+    }
 }
 
 #[test]

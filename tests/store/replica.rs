@@ -118,7 +118,7 @@ async fn only_a_standby_of_the_database_is_used(pair: &Pair) {
     let other = other.split('/').nth(3).unwrap().split('?').next().unwrap();
     pair.is_replayed().await;
     for (replica, why) in [
-        (pair.url.clone(), "no standby"),
+        (pair.url.clone(), "not a standby"),
         (pair.replica_url.replace(name, other), "_sqlx_migrations"),
         (pair.replica_url.replace(name, "absent"), "does not exist"),
     ] {

@@ -65,22 +65,27 @@ pub fn write(
 }
 
 fn write_thinking(o: &mut Object<'_>, thinking: &ThinkingMode, generation: ClaudeGeneration) {
-    let unset = matches!(thinking, ThinkingMode::Unset | ThinkingMode::Effort(_));
-    let is_shown =
-        matches!(thinking, ThinkingMode::Adaptive(_)) || unset && generation.mode == Mode::Always;
+    let is_unset = matches!(thinking, ThinkingMode::Unset | ThinkingMode::Effort(_));
+    let is_shown = match thinking {
+        ThinkingMode::Adaptive(_) => true,
+        ThinkingMode::Unset => generation.mode == Mode::Always,
+        _ => false,
+    };
     let binds = generation.binds_thinking && !matches!(thinking, ThinkingMode::Off);
-    if unset && !is_shown && !binds {
+    if is_unset && !is_shown && !binds {
         return;
     }
     o.object("thinking", |o| {
         match thinking {
-            ThinkingMode::Unset | ThinkingMode::Effort(_) => {}
             ThinkingMode::Off => o.word("type", "disabled"),
             ThinkingMode::On(budget) => {
                 o.word("type", "enabled");
                 o.uint("budget_tokens", *budget);
             }
-            ThinkingMode::Adaptive(_) => o.word("type", "adaptive"),
+            // Which these models do unasked.
+            ThinkingMode::Adaptive(_) | ThinkingMode::Unset | ThinkingMode::Effort(_) => {
+                o.word("type", "adaptive");
+            }
         }
         if is_shown {
             // Otherwise the thinking's text is empty, and so is that between tool calls.
