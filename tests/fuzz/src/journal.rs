@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use reader::Reader;
+use reader::JournalReader;
 use segment::{HEADER, Position};
 
 /// Small, so that batches end within segments.
@@ -68,9 +68,9 @@ fn deliver(root: &Path, whole: &[u8]) -> (usize, u64) {
     let dir = root.join("journal");
     let written = std::fs::create_dir_all(&dir).and_then(|()| std::fs::write(segment::path(&dir, 1), whole));
     assert!(written.is_ok(), "{written:?}");
-    let tally = Arc::new(stats::Tally::default());
+    let tally = Arc::new(stats::JournalTally::default());
     let set_aside = set_aside::SetAside::beside(root, Arc::clone(&tally));
-    let reader = Reader { dir: &dir, end: None, set_aside: Some(&set_aside) };
+    let reader = JournalReader { dir: &dir, end: None, set_aside: Some(&set_aside) };
     let (mut at, mut records) = (Position::default(), 0);
     for _round in 0..whole.len() + 2 {
         let batch = match reader.read(at, ROWS) {
