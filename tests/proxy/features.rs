@@ -60,9 +60,9 @@ fn native() -> Vec<Case> {
         (
             "adviser",
             "tools[].type",
-            json!({"messages": [{"role": "user", "content": [{"type": "tool_addition",
-                    "tool": {"type": "tool_definition", "definition":
-                        {"type": "advisor_20260301", "name": "a"}}}]}]}),
+            json!({"messages": [{"role": "user", "content": [{"type": "text", "text": "x"},
+                {"type": "tool_addition", "tool": {"type": "tool_definition", "definition":
+                    {"type": "advisor_20260301", "name": "a"}}}]}]}),
         ),
     ]
 }
@@ -320,10 +320,9 @@ async fn a_provider_that_denies_a_feature_is_not_asked() {
                 let chain = newest(&fixture, sent).await["decisionChain"].to_string();
                 assert!(chain.contains("does not allow a feature"), "{members}: {chain}");
             } else {
-                // An added tool has no counterpart in other formats.
-                let text = members.to_string();
-                let is_added = text.contains("tool_addition") || text.contains("additional_tools");
-                let expected = if is_added { 400 } else { 200 };
+                // The added tool of this case has no name.
+                let is_nameless = members.to_string().contains("additional_tools");
+                let expected = if is_nameless { 400 } else { 200 };
                 assert_eq!(status, expected, "{format} {members}: {said}");
                 assert_ne!(feature, "web_search", "{format} {members}");
             }
@@ -358,6 +357,12 @@ async fn what_a_conversion_carries_over_is_denied_there_too() {
     fixture.gateway.provider("responses", &fixture.upstream.url, fields).await;
     let search = tool("web_search_20260318");
     assert_eq!(answer(&fixture, "native", false, &search).await.0, 403);
+    let definition = json!({"type": "web_search_20260318", "name": "web_search"});
+    let block = json!({"type": "tool_addition",
+        "tool": {"type": "tool_definition", "definition": definition}});
+    let added = json!({"messages": [{"role": "user", "content": "x"},
+        {"role": "system", "content": [block]}]});
+    assert_eq!(answer(&fixture, "native", false, &added).await.0, 403);
     // The tier is left out.
     let tier = json!({"service_tier": "priority"});
     assert_eq!(answer(&fixture, "chat-compatible", false, &tier).await.0, 200);
