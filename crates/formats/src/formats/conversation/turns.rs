@@ -1,6 +1,6 @@
 //! Puts a conversation's turns into the order that a target requires.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use base64::Engine as _;
 
@@ -16,9 +16,14 @@ pub fn offer_tools(request: &mut Request<'_>) {
     }
     let is_empty = |turn: &Turn<'_>| turn.role == Role::System && turn.parts.is_empty();
     request.turns.retain(|turn| !is_empty(turn));
+    if added.is_empty() {
+        return;
+    }
+    let mut known: HashSet<ToolName<'_>> =
+        request.tools.iter().map(|tool| tool.name.clone()).collect();
     for part in added {
         if let Part::NewTool(tool) = part
-            && request.tools.iter().all(|known| known.name != tool.name)
+            && known.insert(tool.name.clone())
         {
             request.tools.push(*tool);
         }
