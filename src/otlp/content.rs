@@ -154,7 +154,10 @@ fn part(part: &Part<'_>) -> Value {
             let texts: Vec<&str> = result.texts().map(|text| &**text).collect();
             json!({"type": "tool_call_response", "id": result.id, "response": texts.join("\n")})
         }
-        Part::NewTool(tool) => json!({"type": "tool_definition", "name": tool.name.flat()}),
+        Part::NewTools(tools) => {
+            let names: Vec<_> = tools.iter().map(|tool| tool.name.flat()).collect();
+            json!({"type": "tool_definitions", "names": names})
+        }
     }
 }
 

@@ -54,6 +54,20 @@ fn a_session_with_blocks_of_its_vendor_goes_on_in_another_format() {
 }
 
 #[test]
+fn a_cleared_instruction_leaves_no_empty_message() {
+    let body = json!({"model": "m", "max_tokens": 9, "messages": [
+        {"role": "user", "content": "hi"},
+        {"role": "system", "content": "once", "clear_at": "next_user_message"},
+        {"role": "assistant", "content": "ho"},
+        {"role": "user", "content": "go on"},
+    ]});
+    let (sent, _) = sent(Native, Chat, &body);
+    let roles: Vec<&Value> =
+        sent["messages"].as_array().unwrap().iter().map(|message| &message["role"]).collect();
+    assert_eq!(roles, ["user", "assistant", "user"], "{sent}");
+}
+
+#[test]
 fn a_thread_that_goes_on_at_its_service_is_refused_elsewhere() {
     let body = json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}],
         "thread": {"type": "continue", "previous_message_id": "msg_1"}});

@@ -4,7 +4,7 @@ use tollgate::domain::format::WireFormat::{self, AltCli, Chat, Native, Responses
 
 use super::Shape;
 
-const NATIVE: [&str; 18] = [
+const NATIVE: [&str; 19] = [
     r#"{"model":"m","max_tokens":9,"messages":[⟦{"role":"user","content":"a"}⟧]}"#,
     r#"{"model":"m","max_tokens":9,"messages":[⟦{"role":"user","content":[]}⟧]}"#,
     r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[⟦{"text":"a"}⟧]}]}"#,
@@ -23,6 +23,7 @@ const NATIVE: [&str; 18] = [
     r#"{"model":"m","max_tokens":9,"messages":[],"output_config":{"format":{"schema":{"anyOf":[⟦{"type":"object"}⟧]}}}}"#,
     r#"{"model":"m","max_tokens":9,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"n","input":{"a":[⟦0⟧]}}]}]}"#,
     r#"{"model":"m","max_tokens":9,"messages":[],"unknown":[⟦0⟧]}"#,
+    r#"{"model":"m","messages":[{"role":"user","content":"a"},{"role":"system","content":[⟦{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"name":"t#"}}}⟧]}]}"#,
 ];
 
 const CHAT: [&str; 14] = [
@@ -42,7 +43,7 @@ const CHAT: [&str; 14] = [
     r#"{"model":"m","messages":[],"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":{"enum":[⟦0⟧]}}}}"#,
 ];
 
-const RESPONSES: [&str; 16] = [
+const RESPONSES: [&str; 17] = [
     r#"{"model":"m","input":[⟦{"role":"user","content":"a"}⟧]}"#,
     r#"{"model":"m","input":[⟦{"type":"x"}⟧]}"#,
     r#"{"model":"m","input":[⟦{"type":"output_text","text":"a"}⟧]}"#,
@@ -59,6 +60,7 @@ const RESPONSES: [&str; 16] = [
     r#"{"model":"m","input":[{"type":"additional_tools","tools":[⟦{"name":"t#"}⟧]}]}"#,
     r#"{"model":"m","input":[],"tools":[{"type":"web_search","filters":{"allowed_domains":[⟦"a"⟧]}}]}"#,
     r#"{"model":"m","input":[],"text":{"format":{"type":"json_schema","name":"s","schema":{"type":"object","properties":{⟦"p#":{}⟧},"required":[⟦"p#"⟧],"additionalProperties":false}}}}"#,
+    r#"{"model":"m","input":[{"role":"user","content":"a"},{"type":"additional_tools","tools":[⟦{"name":"t#"}⟧]}]}"#,
 ];
 
 const ALT_CLI: [&str; 16] = [

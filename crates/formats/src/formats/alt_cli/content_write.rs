@@ -100,7 +100,7 @@ fn write_model_parts(a: &mut Array<'_>, turn: &Turn<'_>, wants_proof: bool, rule
                 write_call(a, call, if stands_in { Some(SKIP_PROOF) } else { proof.take() }, rules);
             }
             Part::Media(_) | Part::ToolResult(_) => rules.note(Rule::ReplyMedia),
-            Part::NewTool(_) => {}
+            Part::NewTools(_) => {}
         }
     }
 }

@@ -84,8 +84,8 @@ pub enum Part<'a> {
     ToolCall(ToolCall<'a>),
     /// What the client's tool returned.
     ToolResult(ToolResult<'a>),
-    /// A tool that is offered from here on, beside [`Request::tools`]; in turns of [`Role::System`].
-    NewTool(Box<Tool<'a>>),
+    /// Tools that are offered from here on, beside [`Request::tools`]; in turns of [`Role::System`].
+    NewTools(Vec<Tool<'a>>),
 }
 
 /// A model's visible reasoning, and its proof.
@@ -172,6 +172,15 @@ impl<'a> Part<'a> {
         match self {
             Self::Text(text) => Some(text),
             _ => None,
+        }
+    }
+
+    /// The tools that the part adds; of any other part none.
+    #[must_use]
+    pub fn new_tools(&self) -> &[Tool<'a>] {
+        match self {
+            Self::NewTools(tools) => tools,
+            _ => &[],
         }
     }
 

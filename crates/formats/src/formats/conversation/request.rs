@@ -62,10 +62,7 @@ impl<'a> Request<'a> {
     /// All tools: those of the request, and those that the conversation adds.
     pub fn all_tools(&self) -> impl Iterator<Item = &Tool<'a>> {
         let parts = self.turns.iter().flat_map(|turn| &turn.parts);
-        self.tools.iter().chain(parts.filter_map(|part| match part {
-            Part::NewTool(tool) => Some(&**tool),
-            _ => None,
-        }))
+        self.tools.iter().chain(parts.flat_map(Part::new_tools))
     }
 
     /// The names of the only tools that the model may call; `None` = all.

@@ -10,24 +10,22 @@ use super::{Media, MediaKind, MediaSource, Part, Request, Role, ToolName, Turn};
 /// Moves tools that the conversation adds to those of the request, after them and each name once: so
 /// a later turn changes none that is there.
 pub fn offer_tools(request: &mut Request<'_>) {
-    let mut added = Vec::new();
-    for turn in &mut request.turns {
-        added.extend(turn.parts.extract_if(.., |part| matches!(part, Part::NewTool(_))));
-    }
-    let is_empty = |turn: &Turn<'_>| turn.role == Role::System && turn.parts.is_empty();
-    request.turns.retain(|turn| !is_empty(turn));
-    if added.is_empty() {
+    let Request { turns, tools, .. } = request;
+    let is_new = |part: &Part<'_>| matches!(part, Part::NewTools(_));
+    let parts = || turns.iter().flat_map(|turn| &turn.parts);
+    if !parts().any(is_new) {
         return;
     }
-    let mut known: HashSet<ToolName<'_>> =
-        request.tools.iter().map(|tool| tool.name.clone()).collect();
-    for part in added {
-        if let Part::NewTool(tool) = part
-            && known.insert(tool.name.clone())
-        {
-            request.tools.push(*tool);
+    tools.reserve_exact(parts().map(|part| part.new_tools().len()).sum());
+    let mut known: HashSet<ToolName<'_>> = tools.iter().map(|tool| tool.name.clone()).collect();
+    for turn in turns.iter_mut() {
+        for part in turn.parts.extract_if(.., |part| is_new(part)) {
+            if let Part::NewTools(new) = part {
+                tools.extend(new.into_iter().filter(|tool| known.insert(tool.name.clone())));
+            }
         }
     }
+    turns.retain(|turn| turn.role != Role::System || !turn.parts.is_empty());
 }
 
 /// Joins neighbours of the same role, and moves instructions out of the conversation unless the
@@ -61,7 +59,7 @@ pub fn without_empty(request: &mut Request<'_>) {
         Part::Text(text) => !text.is_empty(),
         Part::Media(_) | Part::ToolResult(_) => role != Role::Assistant,
         Part::ToolCall(_) => role == Role::Assistant,
-        Part::Thinking(_) | Part::NewTool(_) => false,
+        Part::Thinking(_) | Part::NewTools(_) => false,
     };
     let rules = &mut request.dropped;
     request.turns.retain(|turn| {

@@ -38,7 +38,7 @@ impl Accepts {
     #[must_use]
     pub fn betas(self, request: &Request<'_>) -> &'static [&'static str] {
         let mut parts = request.turns.iter().flat_map(|turn| &turn.parts);
-        match (self.new_tools, parts.any(|part| matches!(part, Part::NewTool(_)))) {
+        match (self.new_tools, parts.any(|part| matches!(part, Part::NewTools(_)))) {
             (false, _) => &[],
             (true, false) => &[BINDING],
             (true, true) => &[BINDING, TOOL_CHANGES, INLINE_TOOLS],

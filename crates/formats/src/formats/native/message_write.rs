@@ -47,7 +47,7 @@ pub(super) fn survives(part: &Part<'_>) -> bool {
         Part::Thinking(thinking) => thinking.signature.as_ref().is_some_and(|signature| {
             matches!(signature.origin, Origin::Native | Origin::NativeRedacted)
         }),
-        Part::Media(_) | Part::ToolCall(_) | Part::ToolResult(_) | Part::NewTool(_) => true,
+        Part::Media(_) | Part::ToolCall(_) | Part::ToolResult(_) | Part::NewTools(_) => true,
     }
 }
 
@@ -150,12 +150,16 @@ fn write_part(a: &mut Array<'_>, part: &Part<'_>, rules: &mut Rules) {
         Part::Media(media) => write_media(a, media),
         Part::ToolCall(call) => write_call(a, call, rules),
         Part::ToolResult(result) => write_result(a, result),
-        Part::NewTool(tool) => a.typed("tool_addition", |o| {
-            o.object("tool", |o| {
-                o.word("type", "tool_definition");
-                o.object("definition", |o| request_write::write_tool(o, tool, rules));
-            });
-        }),
+        Part::NewTools(tools) => {
+            for tool in tools {
+                a.typed("tool_addition", |o| {
+                    o.object("tool", |o| {
+                        o.word("type", "tool_definition");
+                        o.object("definition", |o| request_write::write_tool(o, tool, rules));
+                    });
+                });
+            }
+        }
         Part::Thinking(thinking) => match &thinking.signature {
             Some(signature) if signature.origin == Origin::NativeRedacted => {
                 a.typed("redacted_thinking", |o| o.str("data", &signature.value));

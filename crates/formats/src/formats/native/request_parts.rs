@@ -174,7 +174,7 @@ fn read_addition<'a>(
         .map_err(|_| Unsupported::new(&*field, "this is not a tool"))?;
     let Some(definition) = change.definition else { return Ok(None) };
     let tool = request_tools::read(definition, || field, rules)?;
-    Ok(tool.map(|tool| Part::NewTool(Box::new(tool))))
+    Ok(tool.map(|tool| Part::NewTools(vec![tool])))
 }
 
 fn read_call<'a>(block: RequestBlock<'a>, field: &str) -> Result<ToolCall<'a>, Unsupported> {

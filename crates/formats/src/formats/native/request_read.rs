@@ -196,13 +196,19 @@ impl Inside {
         }
     }
 
-    /// Empties the turns that the model is no longer shown: a message of the user follows.
-    fn clear(&self, turns: &mut [Turn<'_>], rules: &mut Rules) {
+    /// Removes the instructions that the model is no longer shown: a message of the user follows.
+    fn clear(&self, turns: &mut Vec<Turn<'_>>, rules: &mut Rules) {
         let last = turns.iter().rposition(|turn| turn.role == Role::User).unwrap_or_default();
-        for at in self.passing.iter().filter(|at| **at < last) {
-            turns[*at].parts.retain(|part| !matches!(part, Part::Text(_)));
+        let mut place = 0..;
+        turns.retain_mut(|turn| {
+            let at = place.next().unwrap_or_default();
+            if at >= last || self.passing.binary_search(&at).is_err() {
+                return true;
+            }
             rules.note(Rule::ClearedSystem);
-        }
+            turn.parts.retain(|part| !matches!(part, Part::Text(_)));
+            !turn.parts.is_empty()
+        });
     }
 }
 

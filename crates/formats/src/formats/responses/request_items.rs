@@ -133,8 +133,8 @@ impl<'a> Input<'a> {
                 } else {
                     let mut new = Vec::new();
                     request_tools::read(tools, place, &mut new, rules)?;
-                    let parts = new.into_iter().map(|tool| Part::NewTool(Box::new(tool)));
-                    self.turns.push(Turn { role: Role::System, parts: parts.collect() });
+                    let parts = vec![Part::NewTools(new)];
+                    self.turns.push(Turn { role: Role::System, parts });
                 }
             }
             "item_reference" => return Err(Rule::Stored.refuse(field)),

@@ -97,12 +97,14 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
     let own = body.tools.unwrap_or_default();
     request_tools::read(own, ("tools", None), &mut tools, &mut rules)?;
     tools.extend(input.tools);
-    let added = input.turns.iter().flat_map(|turn| &turn.parts).filter_map(|part| match part {
-        Part::NewTool(tool) => Some(&tool.name),
-        _ => None,
-    });
-    let known: Vec<ToolName<'_>> =
-        tools.iter().map(|tool| &tool.name).chain(added).cloned().collect();
+    let known: Vec<ToolName<'_>> = match body.tool_choice {
+        Some(_) => {
+            let parts = input.turns.iter().flat_map(|turn| &turn.parts);
+            let added = parts.flat_map(Part::new_tools);
+            tools.iter().chain(added).map(|tool| tool.name.clone()).collect()
+        }
+        None => Vec::new(),
+    };
     let mut system: Vec<_> = body.instructions.into_iter().collect();
     system.extend(input.system);
     let (format, verbosity) = body.text.map_or((None, None), |text| (text.format, text.verbosity));
