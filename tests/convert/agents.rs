@@ -19,6 +19,7 @@ fn a_session_with_blocks_of_its_vendor_goes_on_in_another_format() {
         "model": "m", "max_tokens": 9, "safeguards": [{"type": "dangerous_tool_use"}],
         "fallbacks": "default", "thread": {"type": "create"},
         "tools": [{"name": "a", "input_schema": {"type": "object"}}],
+        "tool_choice": {"type": "tool", "name": "b"},
         "messages": [
             {"role": "user", "content": "hi"},
             {"role": "assistant", "content": [
@@ -43,6 +44,7 @@ fn a_session_with_blocks_of_its_vendor_goes_on_in_another_format() {
     let names: Vec<&Value> =
         to_chat["tools"].as_array().unwrap().iter().map(|tool| &tool["function"]["name"]).collect();
     assert_eq!(names, ["a", "b"], "{to_chat}");
+    assert_eq!(to_chat["tool_choice"]["function"]["name"], "b", "the added one: {to_chat}");
     let text = to_chat.to_string();
     assert!(text.contains("from a connector") && text.contains("now"), "{text}");
     assert!(!text.contains("once"), "the model is no longer shown it: {text}");

@@ -37,8 +37,8 @@ type Record = BTreeMap<String, Figures>;
     about = "Counts instructions per request under Callgrind and compares them with those on record"
 )]
 struct Args {
-    /// Requests of the shorter stretch. With 500, SQLite's row varies by 10 % between two runs of one
-    /// program, with 1 000 by 3 %.
+    /// Requests of the shorter stretch. With 500, SQLite's row varies by 10 % between two runs of
+    /// one program, with 1 000 by 3 %.
     #[arg(long, default_value_t = 1000)]
     requests: u64,
     /// Only scenarios with this in their name.

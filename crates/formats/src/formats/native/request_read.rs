@@ -137,15 +137,18 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
         let tool = tool.map_err(|unread| locate::element(&format!("tools.{index}"), &unread))?;
         tools.extend(request_tools::read(tool, || format!("tools.{index}"), &mut rules)?);
     }
+    let tool_choice = body.tool_choice.and_then(|choice| {
+        let parts = turns.iter().flat_map(|turn| &turn.parts);
+        let added = parts.flat_map(Part::new_tools);
+        request_tools::read_choice(choice, tools.iter().chain(added), &mut rules)
+    });
     let effort = instructions.effort.or_else(|| effort_of(body.output_config.as_ref()));
     let format = body.output_config.and_then(|config| config.format).or(body.output_format);
     Ok(Request {
         model: body.model.unwrap_or_default().into_text(),
         system: request_parts::texts(body.system.unwrap_or_default(), "system", &mut rules)?,
         turns,
-        tool_choice: body
-            .tool_choice
-            .and_then(|choice| request_tools::read_choice(choice, &tools, &mut rules)),
+        tool_choice,
         tools,
         parallel_tools,
         max_tokens: body.max_tokens,

@@ -77,18 +77,21 @@ pub(super) fn read<'a>(
 }
 
 /// Reads the choice among these tools.
-pub(super) fn read_choice<'a>(
+pub(super) fn read_choice<'a, 't>(
     choice: NativeToolChoice<'a>,
-    tools: &[Tool<'_>],
+    mut tools: impl Iterator<Item = &'t Tool<'a>>,
     rules: &mut Rules,
-) -> Option<ToolChoice<'a>> {
+) -> Option<ToolChoice<'a>>
+where
+    'a: 't,
+{
     match &*choice.kind {
         "auto" => Some(ToolChoice::Auto),
         "any" => Some(ToolChoice::Required),
         "none" => Some(ToolChoice::None),
         _ => {
             let name = choice.name.unwrap_or_default().into_text();
-            match tools.iter().find(|tool| tool.name.name == name) {
+            match tools.find(|tool| tool.name.name == name) {
                 Some(Tool { kind: ToolKind::WebSearch(_), .. }) => Some(ToolChoice::WebSearch),
                 Some(_) => Some(ToolChoice::Tool(ToolName::plain(name))),
                 None => {
