@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use serde_json::Value;
 use tollgate::domain::format::WireFormat;
-use tollgate::formats::convert::{self, RequestOptions, StreamConverter, StreamProblem, foreign};
+use tollgate::formats::convert::{self, RequestOptions, StreamConverter, StreamProblem, proofs};
 
 use super::checks_stream;
 use super::converted_reply;
@@ -248,7 +248,7 @@ fn convert_everything(kind: &str, from: WireFormat, bytes: &[u8]) {
                 {
                     serde_json::from_slice::<Value>(&done.body).unwrap();
                 }
-                if let Some(clean) = foreign::strip(from, bytes) {
+                if let Some(clean) = proofs::strip_foreign(from, bytes) {
                     serde_json::from_slice::<Value>(&clean).unwrap();
                 }
             }

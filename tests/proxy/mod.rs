@@ -49,6 +49,7 @@ mod planted_secrets;
 mod playground;
 mod refusals;
 mod refused_heads;
+mod refused_reasoning;
 mod reload;
 mod seen;
 mod streams;

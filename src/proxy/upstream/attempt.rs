@@ -29,6 +29,8 @@ pub struct Attempt {
     pub counts: Counts,
     /// The next connection must be a new one, not one from the pool.
     pub fresh: bool,
+    /// The provider refused the reasoning of earlier turns: it is left out.
+    pub without_reasoning: bool,
     pub began: Instant,
     /// The link of the connection; `None` before `upstream_peer` has chosen one.
     pub link: Option<Arc<Link>>,
@@ -55,6 +57,7 @@ impl Attempt {
             tries: 0,
             counts: Counts::No,
             fresh: false,
+            without_reasoning: false,
             began: Instant::now(),
             link: None,
             timing: Timing::default(),

@@ -9,6 +9,7 @@ use pingora::{Error, ErrorType};
 use crate::domain::secret::Secret;
 use crate::domain::usage::Usage;
 use crate::formats::error::UpstreamError;
+use crate::policy::error_reply::ErrorReply;
 use crate::policy::failure::{FailureKind, NetworkFailure, UnusableReply};
 use crate::proxy::context::millis;
 use crate::proxy::reply::refusal::Refusal;
@@ -68,7 +69,29 @@ pub struct ErrorStatus {
     pub usage: Option<Usage>,
 }
 
+impl ErrorStatus {
+    /// As the rules and the classes see it.
+    pub fn reply(&self) -> ErrorReply<'_> {
+        ErrorReply {
+            status: self.status,
+            retry_after: self.retry_after.as_deref(),
+            kind: self.error.kind.as_deref(),
+            code: self.error.code.as_deref(),
+            message: Some(&self.error.message),
+            body: &self.body,
+        }
+    }
+}
+
 impl Failure {
+    /// The provider's error reply, if it is one.
+    pub fn reply(&self) -> Option<ErrorReply<'_>> {
+        match self {
+            Self::ErrorReply(e) => Some(e.reply()),
+            _ => None,
+        }
+    }
+
     /// A failure of the connection; `detail` is text for the log and the decision chain.
     pub fn network(what: NetworkFailure, detail: impl Into<String>) -> Self {
         Self::Network(NetworkTrouble { what, detail: detail.into() })

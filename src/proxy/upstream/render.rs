@@ -19,7 +19,7 @@ use crate::domain::ids::{RequestId, UserId};
 use crate::domain::key::CacheTtl;
 use crate::domain::provider::{InstructionsStrategy, Provider};
 use crate::domain::trace::TraceId;
-use crate::formats::convert::{self, RequestOptions, foreign};
+use crate::formats::convert::{self, RequestOptions, proofs};
 use crate::formats::peek::{self, Peek, PeekLimits};
 use crate::formats::route::{self, Operation};
 use crate::formats::{count, edit, responses::instructions};
@@ -50,6 +50,7 @@ struct RenderSource {
     query: Option<String>,
     model_in_path: bool,
     counts_tokens: bool,
+    without_reasoning: bool,
     /// The client reads a stream as one JSON array.
     json_array: bool,
     cache_ttl: CacheTtl,
@@ -109,6 +110,7 @@ impl RenderSource {
             query: ctx.head.query.clone(),
             model_in_path: forwarding.route.model_in_path.is_some(),
             counts_tokens: forwarding.route.operation == Operation::CountTokens,
+            without_reasoning: attempt.without_reasoning,
             json_array: forwarding.inbound.stream && ctx.reads_array(),
             cache_ttl: match &identified.caller {
                 Principal::Key { key, .. } if key.cache_ttl != CacheTtl::Inherit => key.cache_ttl,
@@ -138,6 +140,11 @@ impl RenderSource {
         } else {
             self.converted(BodyReservation::new(&self.gateway.bodies, self.user))?
         };
+        if self.without_reasoning
+            && let Some(body) = proofs::strip_all(to, &rendered.body.concat())
+        {
+            rendered.body = vec![body.into()];
+        }
         if to == WireFormat::Native {
             let edited = edit::force_cache_ttl(&rendered.body, self.cache_ttl, DEPTH);
             if let Some(body) = edited.map_err(|_| Refusal::Internal)? {
@@ -155,7 +162,8 @@ impl RenderSource {
         let mut moved: Option<Peek> = None;
         // This provider could not verify reasoning with another format's signature.
         let has_foreign = inbound.peek.has_foreign_proof;
-        let stripped = has_foreign.then(|| foreign::strip(self.format, &body.concat())).flatten();
+        let stripped =
+            has_foreign.then(|| proofs::strip_foreign(self.format, &body.concat())).flatten();
         if let Some(stripped) = stripped {
             body = vec![stripped.into()];
             moved = Some(peek_again(&body)?);

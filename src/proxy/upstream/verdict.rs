@@ -17,7 +17,6 @@ use crate::otlp::AttemptEnd;
 use crate::policy::breaker::{Suspect, USERS_NEEDED};
 use crate::policy::classify::{self, AttemptFailure, Counts, Situation, Verdict};
 use crate::policy::client_error;
-use crate::policy::error_reply::ErrorReply;
 use crate::policy::error_rules::ReadyRule;
 use crate::policy::failure::{FailureKind, UnusableReply};
 use crate::proxy::context::{RequestContext, millis};
@@ -71,6 +70,15 @@ pub(in crate::proxy) fn failed(
             error.set_retry(true);
             (Some(attempt), error)
         }
+        failure
+            if !attempt.without_reasoning
+                && forwarding.has_time()
+                && failure.reply().is_some_and(|reply| client_error::refuses_reasoning(&reply)) =>
+        {
+            without_reasoning(request, &mut attempt, &failure);
+            error.set_retry(true);
+            (Some(attempt), error)
+        }
         failure => classified(request, forwarding, attempt, failure, error),
     }
 }
@@ -115,6 +123,15 @@ fn stale_connection(request: &mut RequestContext, attempt: &mut Attempt, failure
     attempt.fresh = true;
     request.gateway.node.metrics.attempt(&attempt.provider.name, "stale_connection");
     let why = "a pooled connection that the provider had closed: sent again on a new one";
+    decide_failure(request, attempt, failure, DecisionStep::Retried, why);
+}
+
+/// The provider refuses the reasoning of earlier turns, and would take the request without it. This
+/// counts as no attempt, and against nobody.
+fn without_reasoning(request: &mut RequestContext, attempt: &mut Attempt, failure: &Failure) {
+    attempt.without_reasoning = true;
+    request.gateway.node.metrics.attempt(&attempt.provider.name, "reasoning_refused");
+    let why = "the reasoning of earlier turns is refused: sent again without it";
     decide_failure(request, attempt, failure, DecisionStep::Retried, why);
 }
 
@@ -278,14 +295,7 @@ fn classify(
         Failure::Unusable { what, .. } => AttemptFailure::Unusable(*what),
         Failure::Unfit(_) => AttemptFailure::Unusable(UnusableReply::WrongFormat),
         Failure::ErrorReply(e) => {
-            let reply = ErrorReply {
-                status: e.status,
-                retry_after: e.retry_after.as_deref(),
-                kind: e.error.kind.as_deref(),
-                code: e.error.code.as_deref(),
-                message: Some(&e.error.message),
-                body: &e.body,
-            };
+            let reply = e.reply();
             if let Some(rule) = forwarding.identified.snapshot.error_rules.decide(&reply) {
                 request.gateway.node.metrics.error_rule(rule.rule.category.as_str());
                 return Judgement { verdict: classify::by_rule(&rule, e.status), rule: Some(rule) };

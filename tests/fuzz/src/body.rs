@@ -5,7 +5,7 @@ use serde::de::IgnoredAny;
 use crate::domain::format::WireFormat;
 use crate::domain::key::CacheTtl;
 use crate::domain::provider::InstructionsStrategy;
-use crate::formats::convert::{self, RequestOptions, foreign};
+use crate::formats::convert::{self, RequestOptions, proofs};
 use crate::formats::responses::instructions::Official;
 use crate::input::Input;
 
@@ -36,7 +36,7 @@ pub fn request(input: &Input<'_>) {
         instructions: input.flag(3).then_some((strategy, official)),
         ..RequestOptions::new(model, input.flag(0))
     };
-    if let Some(clean) = foreign::strip(input.from, input.body) {
+    if let Some(clean) = proofs::strip_foreign(input.from, input.body) {
         must_be_json(&clean);
         assert!(clean.len() < input.body.len());
     }

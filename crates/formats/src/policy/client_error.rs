@@ -124,6 +124,32 @@ const MODERATION: &[&str] = &[
     "prohibited content",
 ];
 
+/// How services refuse the reasoning of earlier turns: all of a row's phrases are in the message, in
+/// lower case and without quotes.
+const REASONING_REFUSALS: &[&[&str]] = &[
+    &["signature in thinking"],
+    &["expected thinking or redacted_thinking"],
+    &["blocks in the latest assistant message cannot be modified"],
+    &["encrypted content", "could not be verified"],
+    &["encrypted content", "could not be decrypted"],
+    &["of type reasoning was provided without"],
+    &["invalid thought signature"],
+    &["corrupted thought signature"],
+    &["thought signature is not valid"],
+    &["missing a thought_signature"],
+];
+
+/// Whether the provider refuses the reasoning of earlier turns that the request sends back: it is
+/// of another model or account, or was made after other messages. Without it the same request is
+/// accepted. Relays wrap these errors, with other statuses.
+pub fn refuses_reasoning(reply: &ErrorReply<'_>) -> bool {
+    let Some(message) = reply.message else { return false };
+    let plain: String = message.chars().filter(|c| !matches!(c, '`' | '\'' | '"' | '\\')).collect();
+    let plain = plain.to_lowercase();
+    reply.code == Some("invalid_encrypted_content")
+        || REASONING_REFUSALS.iter().any(|row| row.iter().all(|phrase| plain.contains(phrase)))
+}
+
 /// Whether an error reply that [`recognise`] does not know says that the request is at fault: by
 /// its status, by a moderation's words, or, within a success reply, by its type or code.
 pub fn refuses_request(reply: &ErrorReply<'_>) -> bool {
@@ -239,5 +265,41 @@ mod tests {
                 "{status} {kind:?} {code:?} {message:?}"
             );
         }
+    }
+
+    #[test]
+    fn refused_reasoning_is_recognised_in_the_words_of_each_vendor() {
+        let refuses = |code, message| {
+            refuses_reasoning(&ErrorReply { status: 400, code, message, ..ErrorReply::default() })
+        };
+        for message in [
+            "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to \
+             a different conversation. Remove the block, or set \
+             `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\".",
+            "messages.1.content.0: Invalid signature in thinking block",
+            "messages.129.content.0.type: Expected `thinking` or `redacted_thinking`, but found \
+             `text`.",
+            "messages.1.content.1: `thinking` or `redacted_thinking` blocks in the latest \
+             assistant message cannot be modified.",
+            "The encrypted content gAAA...DQ== could not be verified.",
+            "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+            "Invalid thought signature.",
+            "Corrupted thought signature.",
+            "Unable to submit request because Thought signature is not valid.",
+            "Function call is missing a thought_signature in functionCall parts.",
+            r#"{"type":"error","error":{"message":"messages.1.content.0: Invalid `signature` in `thinking` block"}}"#,
+        ] {
+            assert!(refuses(None, Some(message)), "{message}");
+        }
+        assert!(refuses(Some("invalid_encrypted_content"), Some("no")));
+        for message in [
+            "`max_tokens` must be greater than `thinking.budget_tokens`.",
+            "thinking.block_binding: Extra inputs are not permitted",
+            "Invalid signature",
+            "the encrypted content is too long",
+        ] {
+            assert!(!refuses(None, Some(message)), "{message}");
+        }
+        assert!(!refuses(None, None));
     }
 }

@@ -2,9 +2,9 @@
 //! write.
 //!
 //! The rules are those of `conversation::rules`. A request in the provider's own format is not
-//! converted: its bytes pass through, without what [`foreign`] removes.
+//! converted: its bytes pass through, without what [`proofs`] removes.
 
-pub mod foreign;
+pub mod proofs;
 mod rewrap;
 mod stream;
 
@@ -188,7 +188,7 @@ fn rewrapped(body: Vec<u8>, options: &RequestOptions<'_>) -> ConvertedRequest {
         estimated_input: 0,
         parallel_tools: true,
     };
-    let body = foreign::strip(WireFormat::AltCli, &body).unwrap_or(body);
+    let body = proofs::strip_foreign(WireFormat::AltCli, &body).unwrap_or(body);
     ConvertedRequest {
         body,
         dropped: Vec::new(),

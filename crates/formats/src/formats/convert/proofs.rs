@@ -1,8 +1,11 @@
-//! Removes reasoning from a request that its provider could not verify.
+//! Removes reasoning from a request that its provider cannot verify.
 //!
 //! In a session with replies from providers of several formats, a client sends back reasoning with
 //! the mark of another format's model. Conversion handles it. A request whose bytes pass through
 //! unconverted is examined here, and only if the peek has seen the mark.
+//!
+//! A provider may refuse reasoning of its own format too: of another account or model, or made
+//! after other messages. Then the request is sent again without any.
 //!
 //! The native service refuses thinking with a budget if the calls being answered do not follow
 //! signed thinking. If that is so after something was removed, here or in an earlier request of the
@@ -55,6 +58,19 @@ fn kind(object: Json<'_>) -> String {
 /// Bytes of the document, and what replaces them.
 type Edit = (Range<usize>, &'static str);
 const NO_THINKING: &str = r#"{"type":"disabled"}"#;
+/// alt-cli: the vendor's documented text for a call whose proof is not to be verified, as a value
+/// and as a member.
+const NO_PROOF: &str = r#""skip_thought_signature_validator""#;
+const NO_PROOF_MEMBER: &str = r#""thoughtSignature":"skip_thought_signature_validator","#;
+
+/// What is removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Strip {
+    /// Reasoning with the mark of another format.
+    Foreign,
+    /// All reasoning that has a proof. A call that needs one says that it has none (alt-cli).
+    Every,
+}
 
 /// A message whose parts are examined.
 #[derive(Deserialize)]
@@ -69,6 +85,11 @@ struct ForeignMessage<'a> {
 
 #[derive(Deserialize)]
 struct ForeignPiece<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Str<'a>>,
+    /// alt-cli: the part is a thought.
+    #[serde(borrow)]
+    thought: Option<Json<'a>>,
     #[serde(borrow)]
     signature: Option<Str<'a>>,
     #[serde(borrow)]
@@ -86,6 +107,28 @@ impl ForeignPiece<'_> {
             || starts(&self.encrypted_content, MARK)
             || starts(&self.thought_signature, MARK_BASE64)
     }
+
+    fn is_reasoning(&self) -> bool {
+        let kind = self.kind.as_deref();
+        matches!(kind, Some("thinking" | "redacted_thinking" | "reasoning"))
+            || self.thought.is_some_and(|thought| thought.get() == "true")
+    }
+}
+
+impl Strip {
+    fn takes(self, element: Json<'_>) -> bool {
+        json_read::from_str::<ForeignPiece<'_>>(element.get())
+            .is_ok_and(|piece| piece.is_foreign() || self == Self::Every && piece.is_reasoning())
+    }
+}
+
+/// A part of an alt-cli message that stays.
+#[derive(Deserialize)]
+struct StandIn<'a> {
+    #[serde(borrow, rename = "functionCall", alias = "function_call")]
+    function_call: Option<Json<'a>>,
+    #[serde(borrow, rename = "thoughtSignature", alias = "thought_signature")]
+    thought_signature: Option<Json<'a>>,
 }
 
 /// The prefix of foreign reasoning in requests of a format; chat-compatible ones never contain any.
@@ -98,11 +141,22 @@ const fn mark_in(format: WireFormat) -> Option<&'static str> {
 }
 
 /// The body without foreign reasoning, or `None` if it contains none (or cannot be read).
-pub fn strip(format: WireFormat, body: &[u8]) -> Option<Vec<u8>> {
+pub fn strip_foreign(format: WireFormat, body: &[u8]) -> Option<Vec<u8>> {
     let mark = mark_in(format)?;
     memchr::memmem::find(body, format!("\"{mark}").as_bytes())?;
+    strip(body, Strip::Foreign)
+}
+
+/// The body, in the provider's format, without any reasoning that it would verify. `None` if it
+/// contains none (or cannot be read).
+pub fn strip_all(format: WireFormat, body: &[u8]) -> Option<Vec<u8>> {
+    mark_in(format)?;
+    strip(body, Strip::Every)
+}
+
+fn strip(body: &[u8], what: Strip) -> Option<Vec<u8>> {
     let mut edits: Vec<Edit> = Vec::new();
-    find(body, body, &mut edits)?;
+    find(body, body, what, &mut edits)?;
     if edits.is_empty() {
         return None;
     }
@@ -118,14 +172,15 @@ pub fn strip(format: WireFormat, body: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-fn find(document: &[u8], body: &[u8], edits: &mut Vec<Edit>) -> Option<()> {
+fn find(document: &[u8], body: &[u8], what: Strip, edits: &mut Vec<Edit>) -> Option<()> {
     let parsed: ForeignBody<'_> = json_read::read(body).ok()?;
     if let Some(inner) = parsed.request {
-        return find(document, inner.get().as_bytes(), edits);
+        return find(document, inner.get().as_bytes(), what, edits);
     }
     if let Some(items) = parsed.input.filter(|input| input.get().starts_with('[')) {
-        find_in_list(document, items, edits);
+        find_in_list(document, items, what, edits);
     }
+    let is_alt_cli = parsed.contents.is_some();
     let messages = parsed.messages.or(parsed.contents).unwrap_or_default();
     let mut empty = Vec::new();
     let mut last_answer = None;
@@ -139,13 +194,15 @@ fn find(document: &[u8], body: &[u8], edits: &mut Vec<Edit>) -> Option<()> {
             continue;
         };
         // A message without any remaining part is removed completely.
-        if find_in_list(document, list, edits) {
+        if find_in_list(document, list, what, edits) {
             empty.push(index);
+        } else if what == Strip::Every && is_alt_cli {
+            stand_in(document, list, edits);
         }
     }
     edits.extend(removal(document, &messages, &empty));
-    let answers_unsigned_calls = !edits.is_empty()
-        && last_answer.is_some_and(|answer| has_calls(answer) && !begins_with_own(answer));
+    let answers_unsigned_calls = (what == Strip::Every || !edits.is_empty())
+        && last_answer.is_some_and(|answer| has_calls(answer) && !begins_with_own(answer, what));
     if answers_unsigned_calls
         && let Some(thinking) = parsed.thinking.filter(|t| kind(*t) == "enabled")
     {
@@ -162,14 +219,31 @@ fn find(document: &[u8], body: &[u8], edits: &mut Vec<Edit>) -> Option<()> {
     Some(())
 }
 
+/// Replaces the proofs of the parts that stay by the word that the alt-cli service takes in place
+/// of one, and adds it to the first call of a message that has none.
+fn stand_in(document: &[u8], list: Json<'_>, edits: &mut Vec<Edit>) {
+    let mut proven = false;
+    for part in parts(Some(list)) {
+        let Ok(known) = json_read::from_str::<StandIn<'_>>(part.get()) else { continue };
+        let has_call = known.function_call.is_some();
+        if let Some(proof) = known.thought_signature {
+            edits.extend(span(document, proof).map(|range| (range, NO_PROOF)));
+        } else if has_call && !proven {
+            let start = span(document, part).map(|range| range.start + 1);
+            edits.extend(start.map(|start| (start..start, NO_PROOF_MEMBER)));
+        }
+        proven |= has_call;
+    }
+}
+
 fn has_calls(list: Json<'_>) -> bool {
     parts(Some(list)).iter().any(|part| kind(*part) == "tool_use")
 }
 
 /// Whether the first part that stays is thinking.
-fn begins_with_own(list: Json<'_>) -> bool {
+fn begins_with_own(list: Json<'_>, what: Strip) -> bool {
     let list = parts(Some(list));
-    let first = list.iter().find(|part| !is_foreign(**part));
+    let first = list.iter().find(|part| !what.takes(**part));
     first.is_some_and(|part| matches!(kind(*part).as_str(), "thinking" | "redacted_thinking"))
 }
 
@@ -177,23 +251,19 @@ fn parts(list: Option<Json<'_>>) -> Vec<Json<'_>> {
     list.and_then(|list| json_read::from_str(list.get()).ok()).unwrap_or_default()
 }
 
-fn is_foreign(element: Json<'_>) -> bool {
-    json_read::from_str::<ForeignPiece<'_>>(element.get()).is_ok_and(|piece| piece.is_foreign())
-}
-
 /// Whether every element is to be removed; then none of them is listed.
-fn find_in_list(document: &[u8], list: Json<'_>, edits: &mut Vec<Edit>) -> bool {
+fn find_in_list(document: &[u8], list: Json<'_>, what: Strip, edits: &mut Vec<Edit>) -> bool {
     let elements = parts(Some(list));
-    let foreign: Vec<usize> = elements
+    let taken: Vec<usize> = elements
         .iter()
         .enumerate()
-        .filter(|(_, element)| is_foreign(**element))
+        .filter(|(_, element)| what.takes(**element))
         .map(|(index, _)| index)
         .collect();
-    if !foreign.is_empty() && foreign.len() == elements.len() {
+    if !taken.is_empty() && taken.len() == elements.len() {
         return true;
     }
-    edits.extend(removal(document, &elements, &foreign));
+    edits.extend(removal(document, &elements, &taken));
     false
 }
 
@@ -235,7 +305,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn stripped(format: WireFormat, body: &Value) -> Option<Value> {
-        strip(format, body.to_string().as_bytes())
+        strip_foreign(format, body.to_string().as_bytes())
             .map(|bytes| serde_json::from_slice(&bytes).unwrap())
     }
 
@@ -323,6 +393,47 @@ mod tests {
         let expected = json!([{"parts": [{"text": "x"}]}]);
         let wrapped = |contents: &Value| json!({"model": "m", "request": {"contents": contents}});
         assert_eq!(stripped(WireFormat::AltCli, &wrapped(&contents)), Some(wrapped(&expected)));
-        assert_eq!(strip(WireFormat::Native, br#"{"messages": "tg1. "#), None);
+        assert_eq!(strip_foreign(WireFormat::Native, br#"{"messages": "tg1. "#), None);
+    }
+
+    #[test]
+    fn all_reasoning_goes_if_the_provider_refuses_it() {
+        let all = |format, body: &Value| {
+            strip_all(format, body.to_string().as_bytes())
+                .map(|bytes| serde_json::from_slice::<Value>(&bytes).unwrap())
+        };
+        let thinking = json!({"type": "thinking", "thinking": "a", "signature": "abc"});
+        let hidden = json!({"type": "redacted_thinking", "data": "x"});
+        let call = json!({"type": "tool_use", "id": "t", "name": "n", "input": {}});
+        let body = |kind: &str, parts: &[&Value]| {
+            json!({"thinking": {"type": kind}, "messages": [
+                {"role": "user", "content": "q"}, {"role": "assistant", "content": parts},
+                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t"}]}]})
+        };
+        for (given, left) in [("enabled", "disabled"), ("adaptive", "adaptive")] {
+            let given = body(given, &[&thinking, &hidden, &call]);
+            assert_eq!(all(WireFormat::Native, &given), Some(body(left, &[&call])));
+        }
+        // Thinking that is demanded, and was lost before: it is no longer asked for.
+        let lost = body("enabled", &[&call]);
+        assert_eq!(all(WireFormat::Native, &lost), Some(body("disabled", &[&call])));
+        assert_eq!(all(WireFormat::Native, &body("adaptive", &[&call])), None);
+
+        let input = json!({"input": [{"type": "reasoning", "encrypted_content": "gAAA"},
+            {"type": "message"}, {"type": "compaction", "encrypted_content": "gBBB"}]});
+        let left = json!({"input": [{"type": "message"},
+            {"type": "compaction", "encrypted_content": "gBBB"}]});
+        assert_eq!(all(WireFormat::Responses, &input), Some(left));
+
+        let contents = |parts: Value| json!({"contents": [{"role": "model", "parts": parts}]});
+        let given = contents(json!([{"text": "t", "thought": true, "thoughtSignature": "a"},
+            {"text": "u", "thoughtSignature": "b"}, {"functionCall": {"name": "f"}},
+            {"functionCall": {"name": "g"}}]));
+        let skip = "skip_thought_signature_validator";
+        let left = contents(json!([{"text": "u", "thoughtSignature": skip},
+            {"thoughtSignature": skip, "functionCall": {"name": "f"}},
+            {"functionCall": {"name": "g"}}]));
+        assert_eq!(all(WireFormat::AltCli, &given), Some(left));
+        assert_eq!(all(WireFormat::Chat, &given), None);
     }
 }
