@@ -17,7 +17,7 @@ use crate::domain::price::{CostKind, Price};
 use crate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
 use crate::domain::usage::Usage;
 use crate::formats::route::Operation;
-use crate::formats::usage::Bill;
+use crate::formats::usage::{self, Bill};
 use crate::limits::Permit;
 use crate::otlp::RequestTrace;
 use crate::policy::{bill, cost, price_name};
@@ -101,11 +101,12 @@ impl OpenRecord {
             _ => return,
         };
         let Some(asked) = &self.asked else { return };
+        let changes = self.bill.as_ref().and_then(|bill| usage::describe_changes(&bill.changes));
         self.decisions.push(Decision {
             provider_id: Some(asked.provider.id),
             provider_name: asked.provider.name.as_str().into(),
             step,
-            detail: ending.error.as_deref().map(Arc::from),
+            detail: ending.error.as_deref().or(changes.as_deref()).map(Arc::from),
             status: Some(ending.status),
             at_ms: millis(ended - ctx.started),
             took_ms: Some(millis(ended - asked.began)),

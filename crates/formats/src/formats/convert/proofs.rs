@@ -223,7 +223,7 @@ fn find(document: &[u8], body: &[u8], what: Strip, edits: &mut Vec<Edit>) -> Opt
 /// of one, and adds it to the first call of a message that has none.
 fn stand_in(document: &[u8], list: Json<'_>, edits: &mut Vec<Edit>) {
     let mut proven = false;
-    for part in parts(Some(list)) {
+    for part in parts(Some(list)).into_iter().filter(|part| !Strip::Every.takes(*part)) {
         let Ok(known) = json_read::from_str::<StandIn<'_>>(part.get()) else { continue };
         let has_call = known.function_call.is_some();
         if let Some(proof) = known.thought_signature {

@@ -440,3 +440,57 @@ fn an_absurd_figure_is_none() {
         assert_eq!(bill(&whole(Native, &body("9", "1000000"))), (9, 1_000_000, 0, true));
     }
 }
+
+#[test]
+fn the_services_own_estimate_of_hidden_reasoning_counts() {
+    let start = r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}"#;
+    let delta = |tokens: &str| {
+        format!(
+            r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"thinking_delta","thinking":"","estimated_tokens":{tokens}}}}}"#
+        )
+    };
+    let cut = |tokens: &[&str]| {
+        let deltas: Vec<String> = tokens.iter().map(|tokens| delta(tokens)).collect();
+        bill(&stream(Native, &format!("{START}\n{start}\n{}", deltas.join("\n"))))
+    };
+    // The same figure twice, as an increment.
+    assert_eq!(cut(&["2000", "null", "2000", "500"]), (1000, 4500, 4500, false));
+    assert_eq!(cut(&["null", "null"]), (1000, 1024, 1024, false));
+}
+
+#[test]
+fn what_became_of_earlier_reasoning_is_told() {
+    let told = |reader: &UsageReader| super::describe_changes(&reader.bill(77).changes);
+    let dropped = r#"{"type":"thinking_dropped","path":"messages.1.content.0","reason":"prefix_binding_mismatch"}"#;
+    let allowed = r#"{"type":"thinking_mismatch_allowed","path":"messages.3.content.0","reason":"prefix_binding_mismatch"}"#;
+    let start = |list: &str| {
+        format!(
+            r#"{{"type":"message_start","message":{{"usage":{{"input_tokens":1}},"input_transformations":[{list}]}}}}"#
+        )
+    };
+    let reader = stream(Native, &start(&format!("{dropped},{allowed},{dropped}")));
+    assert_eq!(
+        told(&reader).as_deref(),
+        Some(
+            "the provider left out reasoning of earlier turns: prefix_binding_mismatch (2); the \
+             provider kept reasoning of earlier turns that does not fit: prefix_binding_mismatch \
+             (1)"
+        )
+    );
+    // After a fallback the list comes again.
+    let delta = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"input_transformations":[{"type":"thinking_dropped","reason":"model_binding_mismatch"}],"usage":{"output_tokens":1}}"#;
+    let reader = stream(Native, &format!("{}\n{delta}", start(dropped)));
+    let model = "the provider left out reasoning of earlier turns: model_binding_mismatch (1)";
+    assert_eq!(told(&reader).as_deref(), Some(model));
+    assert_eq!(told(&stream(Native, &start(""))), None);
+
+    let removed = r#"{"type":"reasoning","action":"removed","reason":"organization_mismatch"}"#;
+    let body = format!(
+        r#"{{"status":"completed","output":[{{"type":"message"}}],"input_transformations":[{removed}]}}"#
+    );
+    let organization =
+        "the provider left out reasoning of earlier turns: organization_mismatch (1)";
+    assert_eq!(told(&whole(Responses, &body)).as_deref(), Some(organization));
+    let event = format!(r#"{{"type":"response.completed","response":{body}}}"#);
+    assert_eq!(told(&stream(Responses, &event)).as_deref(), Some(organization));
+}

@@ -14,6 +14,7 @@
 mod alt_cli;
 #[cfg(test)]
 mod bill_tests;
+mod changes;
 mod chat;
 #[cfg(test)]
 mod fault_tests;
@@ -33,6 +34,7 @@ mod tools;
 
 use std::ops::Range;
 
+pub use self::changes::{InputChange, describe as describe_changes};
 pub use self::hide::HideUsageChunk;
 pub use self::model::ModelName;
 pub use self::tally::{ENDED_IN_ERROR, names_an_end};
@@ -77,13 +79,15 @@ pub struct Bill {
     pub model: ModelName,
     /// The parts that have their own price; none, and no memory, for most replies.
     pub parts: Vec<Part>,
+    /// What the provider did with the reasoning of earlier turns; as rare.
+    pub changes: Vec<InputChange>,
 }
 
 impl Bill {
     /// The bill of a request whose reply never began: its input, estimated.
     pub fn of_input(input: u64) -> Self {
         let usage = Usage { input, ..Usage::default() };
-        Self { usage, estimated: true, model: ModelName::default(), parts: Vec::new() }
+        Self { usage, estimated: true, ..Self::default() }
     }
 }
 
@@ -261,7 +265,14 @@ impl UsageReader {
             _ => Vec::new(),
         };
         tools::add(tally, &mut parts);
-        Bill { usage, estimated: !self.final_figures(), model: tally.model, parts }
+        let changes = tally.changes.as_ref().map(|changes| changes.known.clone());
+        Bill {
+            usage,
+            estimated: !self.final_figures(),
+            model: tally.model,
+            parts,
+            changes: changes.unwrap_or_default(),
+        }
     }
 
     /// What was generated, also that part of a body or an event that is still incomplete.
@@ -412,7 +423,7 @@ impl UsageReader {
         let format = self.format;
         let (text, other_output) = (&mut self.text, &mut self.other_output);
         let mut sink = |found: Found<'_, UsageTag>| {
-            *other_output |= found.tag.is_other_output();
+            *other_output |= found.tag.is_other_output() && found.kind != Kind::Null;
             if found.kind == Kind::String && found.tag.is_text() {
                 *text = found.span.clone();
             }

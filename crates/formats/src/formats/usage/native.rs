@@ -8,6 +8,7 @@
 //! conversation (`iterations` of type `compaction`), which are added. `usage::passes` has the parts
 //! of the bill.
 
+use super::changes::CHANGES;
 use super::passes::{self, PassFigure};
 use super::tag::UsageTag;
 use super::tally::{ERROR, FINISH, Figure, MODEL, TIER, UsageTally, count};
@@ -79,15 +80,17 @@ static BLOCK_KEYS: [MemberKey<UsageTag>; 6] = [
     key("input", Node::value(UsageTag::Part, 0)),
 ];
 
-static DELTA_KEYS: [MemberKey<UsageTag>; 5] = [
+static DELTA_KEYS: [MemberKey<UsageTag>; 6] = [
     key("text", Node::value(UsageTag::Text, 0)),
     key("thinking", Node::value(UsageTag::Thinking, 0)),
     key("signature", Node::value(UsageTag::Sealed, 0)),
     key("partial_json", Node::value(UsageTag::Text, 0)),
     key("stop_reason", FINISH),
+    key("estimated_tokens", Node::value(UsageTag::ThinkingTokens, 24)),
 ];
 
-static MESSAGE_KEYS: [MemberKey<UsageTag>; 2] = [key("model", MODEL), key("usage", USAGE)];
+static MESSAGE_KEYS: [MemberKey<UsageTag>; 3] =
+    [key("model", MODEL), key("usage", USAGE), key("input_transformations", CHANGES)];
 
 /// An event, or a whole message: their members do not collide.
 pub(super) static ROOT: Node<UsageTag> = Node::object(&[
@@ -97,6 +100,7 @@ pub(super) static ROOT: Node<UsageTag> = Node::object(&[
     key("delta", Node::object(&DELTA_KEYS)),
     key("model", MODEL),
     key("usage", USAGE),
+    key("input_transformations", CHANGES),
     key("content", Node::array(&BLOCK).tagged(UsageTag::Shape)),
     key("stop_reason", FINISH),
     key("error", ERROR),

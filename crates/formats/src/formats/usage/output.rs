@@ -4,9 +4,10 @@
 //! Reasoning counts by the highest of these:
 //!
 //! - its text (thinking, reasoning text or summary), by its length;
+//! - the service's own estimate of hidden reasoning, if it sends one;
 //! - its sealed form (encrypted reasoning, redacted thinking, signatures): 3 tokens for each 16
 //!   characters of Base64, which are 12 bytes, at 4 bytes to a token;
-//! - if it was only announced, or only summarised, and nothing sealed came: 1024 tokens for each
+//! - if it was only announced, or only summarised, and nothing else came: 1024 tokens for each
 //!   block, the lowest effort of docs/conversion.md and the lowest budget that the native service
 //!   accepts.
 
@@ -28,6 +29,8 @@ pub(super) struct Output {
     pub(super) summary: usize,
     /// Reasoning that only its provider can read.
     pub(super) sealed: usize,
+    /// Tokens of hidden reasoning, as the service estimates them.
+    pub(super) hinted: u64,
     /// Blocks of reasoning that were begun.
     pub(super) announced: u64,
     /// responses: an item is open, and some of it came as deltas.
@@ -43,9 +46,10 @@ impl Output {
 
     /// Tokens of reasoning.
     pub(super) fn reasoning(&self) -> u64 {
-        let hidden = self.sealed == 0 && self.thinking == self.summary;
+        let hidden = self.sealed == 0 && self.hinted == 0 && self.thinking == self.summary;
         let floor = if hidden { self.announced.saturating_mul(ANNOUNCED) } else { 0 };
-        count::from_len(self.thinking).max((self.sealed as u64).saturating_mul(3) / 16).max(floor)
+        let sealed = (self.sealed as u64).saturating_mul(3) / 16;
+        count::from_len(self.thinking).max(sealed).max(self.hinted).max(floor)
     }
 
     /// A delta arrived.

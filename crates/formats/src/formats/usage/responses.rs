@@ -6,6 +6,7 @@
 //! it they are the output items of that kind whose action is a search: opening a page and searching
 //! within it are not charged.
 
+use super::changes::CHANGES;
 use super::tag::UsageTag;
 use super::tally::{ERROR, Figure, MODEL, TIER, UsageTally, count};
 use crate::domain::usage::Usage;
@@ -85,7 +86,7 @@ static TOOL: Node<UsageTag> = Node::object(&[
 .tagged(UsageTag::ToolEnd);
 const TOOL_USAGE: Node<UsageTag> = Node::object(&TOOL_KEYS).tagged(UsageTag::ToolUsage);
 
-static RESPONSE_KEYS: [MemberKey<UsageTag>; 9] = [
+static RESPONSE_KEYS: [MemberKey<UsageTag>; 10] = [
     key("id", Node::value(UsageTag::Id, 200)),
     key("model", MODEL),
     key("status", Node::value(UsageTag::Status, 64)),
@@ -94,6 +95,7 @@ static RESPONSE_KEYS: [MemberKey<UsageTag>; 9] = [
     key("tools", Node::array(&TOOL)),
     key("service_tier", TIER),
     key("output", Node::array(&ITEM)),
+    key("input_transformations", CHANGES),
     key("error", ERROR),
 ];
 
@@ -114,6 +116,7 @@ pub(super) static BODY: Node<UsageTag> = Node::object(&[
     key("model", MODEL),
     key("status", Node::value(UsageTag::Status, 64)),
     key("output", Node::array(&ITEM).tagged(UsageTag::Shape)),
+    key("input_transformations", CHANGES),
     key("usage", USAGE),
     key("tool_usage", TOOL_USAGE),
     key("tools", Node::array(&TOOL)),

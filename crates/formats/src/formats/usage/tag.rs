@@ -69,6 +69,14 @@ pub(super) enum UsageTag {
     PassSpeed,
     PassPlace,
     PassEnd,
+    /// The list of what became of the reasoning of earlier turns; of each entry its type and its
+    /// reason, and the entry.
+    Changes,
+    ChangeType,
+    ChangeReason,
+    ChangeEnd,
+    /// native: the service's own estimate of a piece of hidden reasoning, in tokens.
+    ThinkingTokens,
     /// native: what became of the credit that a request after a refusal carried.
     Credit,
     /// The model that the reply says made it.
@@ -107,6 +115,14 @@ impl UsageTag {
 
     /// Output that counts in another way.
     pub(super) const fn is_other_output(self) -> bool {
-        matches!(self, Self::Part | Self::Sealed | Self::Item | Self::ItemText | Self::ItemSummary)
+        matches!(
+            self,
+            Self::Part
+                | Self::Sealed
+                | Self::ThinkingTokens
+                | Self::Item
+                | Self::ItemText
+                | Self::ItemSummary
+        )
     }
 }

@@ -8,6 +8,7 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use super::changes::Changes;
 use super::figures::UsageFigures;
 pub(super) use super::figures::{Figure, Modality};
 use super::model::ModelName;
@@ -74,6 +75,8 @@ pub(super) struct UsageTally {
     pub(super) searches: u64,
     /// What is known of tools that the provider ran.
     pub(super) tools: Option<Box<Tools>>,
+    /// What became of the reasoning of earlier turns.
+    pub(super) changes: Option<Box<Changes>>,
     /// alt-cli: hashes of the queries so far. Events repeat them.
     queries: Vec<u64>,
     pub(super) content: bool,
@@ -199,6 +202,10 @@ impl UsageTally {
             UsageTag::Text => self.generated(string, 0),
             UsageTag::Thinking => self.generated(string, string),
             UsageTag::Sealed => self.output.sealed += string,
+            UsageTag::ThinkingTokens => {
+                let more = figure_of(found).unwrap_or_default();
+                self.output.hinted = self.output.hinted.saturating_add(more);
+            }
             UsageTag::Part if found.len > 0 => self.generated(found.span.len(), 0),
             UsageTag::Media => event.generated |= found.kind == Kind::Object,
             UsageTag::Block if matches!(found.text, b"thinking" | b"redacted_thinking") => {
@@ -257,6 +264,10 @@ impl UsageTally {
             | UsageTag::ToolEnd
             | UsageTag::Fetches
             | UsageTag::Map => self.tool_part(found),
+            UsageTag::Changes
+            | UsageTag::ChangeType
+            | UsageTag::ChangeReason
+            | UsageTag::ChangeEnd => self.changes.get_or_insert_default().found(found),
             _ => self.pass_part(found),
         }
     }
