@@ -30,7 +30,7 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use crate::admin::playground::{AsKey, InProcessProxy};
+use crate::http_client::in_process::{AsKey, InProcessProxy};
 use crate::proxy::connections::client_stream::{ClientStream, HeadBounds};
 use crate::proxy::gateway::Gateway;
 use crate::proxy::request::on_behalf::OnBehalf;
@@ -98,7 +98,8 @@ impl InProcessProxy for InProcess {
 
 fn identity(as_key: AsKey) -> Option<Arc<ProxyDigest>> {
     let head = Box::new(ResponseHeader::build(200, None).ok()?);
-    let on_behalf = OnBehalf { key: as_key.key, request: as_key.request };
+    let on_behalf =
+        OnBehalf { key: as_key.key, request: as_key.request, is_tool_check: as_key.is_tool_check };
     Some(Arc::new(ProxyDigest::new(head, Some(Box::new(on_behalf)))))
 }
 

@@ -1,7 +1,7 @@
 //! The composition root: every shared part, and the order in which they are built.
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use anyhow::Context;
 use arc_swap::ArcSwap;
@@ -13,6 +13,7 @@ use super::opening::OpeningCounted;
 use super::snapshot::{self, Started};
 use crate::config::Config;
 use crate::domain::clock::{Clock, SystemClock};
+use crate::http_client::in_process::InProcessProxy;
 use crate::jobs::{JobParts, Jobs};
 use crate::ledger::Ledger;
 use crate::limits::Counters;
@@ -25,7 +26,7 @@ use crate::setup::{journal, secrets, warnings};
 use crate::state::health::Health;
 use crate::state::{
     AdminToken, ClientVersions, Conditions, Events, FailedSessions, Node, RejectedRequests,
-    Snapshot,
+    Snapshot, StoredHistory,
 };
 use crate::store::SpendRow;
 use crate::telemetry::Metrics;
@@ -87,7 +88,12 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
     let (ledger, opening) = counted(&config, &node, started.as_mut()).await?;
     let (messages, message_queue) = messages(&config, &node.metrics);
     let (otlp, exporters) = telemetry(&config, &node)?;
-    let gateway = Arc::new(gateway(&config, &node, &ledger, messages, otlp)?);
+    let in_process: Arc<InProcess> = Arc::default();
+    let gateway = Gateway {
+        in_process: Arc::downgrade(&in_process) as Weak<dyn InProcessProxy>,
+        ..gateway(&config, &node, &ledger, messages, otlp)?
+    };
+    let gateway = Arc::new(gateway);
     let jobs = Jobs::new(JobParts {
         node: Arc::clone(&node),
         by_server: true,
@@ -100,7 +106,7 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
         opening: Arc::new(OpeningCounted::new(opening)),
         ledger,
         gateway,
-        in_process: Arc::default(),
+        in_process,
         message_queue: Mutex::new(message_queue),
         exporters: Mutex::new(exporters),
         token_file: admin_token.file,
@@ -123,9 +129,11 @@ fn gateway(
         upstreams: Upstreams::new(config.proxy.upstream_pool_size),
         bodies: Arc::default(),
         failed_sessions: FailedSessions::default(),
+        stored_history: StoredHistory::default(),
         client_versions: ClientVersions::default(),
         messages,
         admin: OnceLock::new(),
+        in_process: Weak::<InProcess>::new(),
         fixed: fixed(config, &node.state.snapshot())?,
         otlp,
     })

@@ -8,9 +8,10 @@ use super::opening;
 use super::parts::Parts;
 use super::price_sync::PriceSync;
 use super::snapshot::{self, Recovery, Saver};
-use crate::admin::playground::{InProcessProxy, Playground};
+use crate::admin::playground::Playground;
 use crate::domain::version;
 use crate::http_client::Webhooks;
+use crate::http_client::in_process::InProcessProxy;
 use crate::limits::{ConnectionTask, FromStore};
 use crate::state::{HealthFile, Peers};
 

@@ -10,7 +10,9 @@ use std::path::PathBuf;
 use chrono_tz::Tz;
 use rust_decimal::Decimal;
 
-use super::live::{Breaker, ConnectionBounds, HeaderRules, Live, OnAbort, Retry, Timeouts};
+use super::live::{
+    Breaker, ConnectionBounds, HeaderRules, Live, OnAbort, Retry, Safeguards, Timeouts,
+};
 use super::problem::Problems;
 use super::telemetry;
 use super::types::{
@@ -178,6 +180,7 @@ fn ledger(take: &mut Take) -> Ledger {
 }
 
 fn live(take: &mut Take) -> Live {
+    let checks = take.text("proxy.safeguards") == "checker";
     Live {
         max_body_bytes: take.get("proxy.max_body_bytes"),
         max_inflight_body_bytes: take.get("proxy.max_inflight_body_bytes"),
@@ -194,6 +197,10 @@ fn live(take: &mut Take) -> Live {
         on_abort: OnAbort::parse(&take.text("proxy.abort")),
         abort_drain_ms: take.millis("proxy.abort_drain"),
         abort_drain_bytes: take.get("proxy.abort_drain_bytes"),
+        safeguards: Safeguards {
+            model: Some(take.text("proxy.safeguards_model")).filter(|_| checks),
+            timeout_ms: take.millis("proxy.safeguards_timeout"),
+        },
         timeouts: Timeouts {
             connect_ms: take.millis("timeouts.connect"),
             tls_ms: take.millis("timeouts.tls"),

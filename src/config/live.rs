@@ -40,6 +40,8 @@ pub struct Live {
     pub abort_drain_ms: u64,
     /// Bytes that the rest of a drained reply may have; see `abort_drain_ms`.
     pub abort_drain_bytes: usize,
+    /// Who checks the tool calls of agents if the provider does not.
+    pub safeguards: Safeguards,
     /// Defaults for providers that set none.
     pub timeouts: Timeouts,
     /// Failover: its deadline, the errors that cause it, and the longest cooldown.
@@ -108,6 +110,19 @@ pub struct Breaker {
     pub count_network_errors: bool,
     /// Probes in a row; 0 = never.
     pub disable_after_failed_probes: u32,
+}
+
+/// Who checks the tool calls of agents if the provider's host is not Anthropic's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Safeguards {
+    /// The model that judges, as clients name it; `None`: nobody does.
+    pub model: Option<String>,
+    /// How long one check may take.
+    pub timeout_ms: u64,
+}
+
+impl Safeguards {
+    pub(super) const NAMES: &'static [&'static str] = &["off", "checker"];
 }
 
 /// Header names, lower case, that change which headers are forwarded.

@@ -25,7 +25,9 @@ mod value;
 use std::path::{Path, PathBuf};
 
 pub use kind::SettingKind;
-pub use live::{Breaker, ConnectionBounds, HeaderRules, Live, OnAbort, Retry, Timeouts};
+pub use live::{
+    Breaker, ConnectionBounds, HeaderRules, Live, OnAbort, Retry, Safeguards, Timeouts,
+};
 pub use problem::{ConfigProblem, Problems, nearest};
 pub use secret_file::{WatchedFile, postgres_address, secret_of};
 use serde_yaml_ng::{Mapping, Value as Yaml};

@@ -111,9 +111,19 @@ fn without_effect(config: &Config, problems: &mut Problems) {
 fn live_without_effect(config: &Config, problems: &mut Problems) {
     let drains = config.live.on_abort == OnAbort::Drain;
     let stores = config.session.store_messages;
+    let checks = config.live.safeguards.model.is_some();
+    if config.live.safeguards.model.as_deref() == Some("") {
+        problems.add(
+            "proxy.safeguards_model",
+            "is missing beside proxy.safeguards: checker",
+            "name the model that judges tool calls",
+        );
+    }
     for (path, has_effect, choice) in [
         ("proxy.abort_drain", drains, "proxy.abort: drain"),
         ("proxy.abort_drain_bytes", drains, "proxy.abort: drain"),
+        ("proxy.safeguards_model", checks, "proxy.safeguards: checker"),
+        ("proxy.safeguards_timeout", checks, "proxy.safeguards: checker"),
         ("session.message_bytes", stores, "session.store_messages: true"),
         ("session.messages_total_bytes", stores, "session.store_messages: true"),
     ] {

@@ -5,6 +5,7 @@
 //! requests do not use this module.
 
 pub mod administration;
+pub mod in_process;
 pub mod list;
 pub mod readiness;
 pub mod report;

@@ -61,6 +61,8 @@ pub struct RequestContext {
     /// The client's format; chat-compatible until the head is read.
     pub format: WireFormat,
     pub head: HeadFacts,
+    /// It asks whether tool calls are dangerous: the client's own check, or the gateway's.
+    pub is_tool_check: bool,
     /// How the request ends once the current reply is complete.
     pub ending: Ending,
     /// `None` before the caller is known, and once the request is over.
@@ -88,11 +90,21 @@ impl RequestContext {
             waited: Duration::ZERO,
             format: WireFormat::Chat,
             head: HeadFacts::default(),
+            is_tool_check: false,
             ending: Ending::internal("the request was cut off inside the gateway"),
             record: None,
             transcript: None,
             in_flight,
             trace: None,
+        }
+    }
+
+    /// The path for the record. A check of tool calls is marked by a fragment, which no client's
+    /// path has.
+    pub fn recorded_endpoint(&self) -> Arc<str> {
+        match self.is_tool_check {
+            true => format!("{}#tool-check", self.head.endpoint).into(),
+            false => Arc::clone(&self.head.endpoint),
         }
     }
 

@@ -95,6 +95,12 @@ impl Exchange {
         self.attempt.as_ref().map_or(end, |attempt| attempt.incoming.is_complete(end))
     }
 
+    /// Whether the reply waits until its tool calls are checked.
+    pub fn waits_for_check(&self) -> bool {
+        let incoming = self.attempt.as_ref().map(|attempt| &attempt.incoming);
+        matches!(incoming, Some(Incoming::Reply(forwarded)) if forwarded.waits_for_check())
+    }
+
     /// The reply of the current attempt, to end it.
     pub fn forwarded_reply(&mut self) -> Option<&mut ForwardedReply> {
         match &mut self.attempt.as_mut()?.incoming {
@@ -133,6 +139,12 @@ impl Exchange {
             && let Some(forwarded) = attempt.incoming.released()
         {
             record.note_bill(forwarded.bill(record.estimated_input()));
+            let peek = self.forwarding.as_ref().map(|forwarding| &forwarding.inbound.peek);
+            if let (Some(key), Some(reply)) = (record.caller.key_id(), forwarded.reply_id())
+                && peek.is_some_and(|peek| peek.leaves_history(request.format))
+            {
+                request.gateway.stored_history.note(key, reply, attempt.provider.id);
+            }
             attempt.ticket.succeeded(request.gateway.node.clock.now());
             request.gateway.node.metrics.attempt(&attempt.provider.name, "ok");
         }

@@ -1,17 +1,18 @@
 //! The parts that every request uses, built once by `app`.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use http::HeaderName;
 
 use super::body_budget::BodyBudget;
 use super::embedded_admin::EmbeddedAdmin;
 use super::instructions::Instructions;
+use crate::http_client::in_process::InProcessProxy;
 use crate::ledger::Ledger;
 use crate::messages::Messages;
 use crate::otlp::{Meter, Relay, Tracer};
 use crate::policy::reservation::Reservation;
-use crate::state::{ClientVersions, FailedSessions, Node};
+use crate::state::{ClientVersions, FailedSessions, Node, StoredHistory};
 use crate::upstream::Upstreams;
 
 /// The shared parts of the data plane. Nothing here does database I/O on a request's behalf.
@@ -26,12 +27,16 @@ pub struct Gateway {
     pub bodies: Arc<BodyBudget>,
     /// Sessions that are not bound to their provider, since it failed them.
     pub failed_sessions: FailedSessions,
+    /// Which provider stores the history of conversations that are continued by a reply's id.
+    pub stored_history: StoredHistory,
     /// The versions in use of known clients.
     pub client_versions: ClientVersions,
     /// Stores transcripts; `None` if they are not stored.
     pub messages: Option<Messages>,
     /// The administration, if it is served on this listener too.
     pub admin: OnceLock<Box<dyn EmbeddedAdmin>>,
+    /// The way for requests that the gateway makes itself; gone once the process stops.
+    pub in_process: Weak<dyn InProcessProxy>,
     /// The settings that a reload does not change.
     pub fixed: Fixed,
     /// OTLP, as far as requests use it.

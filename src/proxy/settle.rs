@@ -141,7 +141,7 @@ impl OpenRecord {
             provider_name: provider.map(|(_, name)| name),
             client_format: ctx.format,
             provider_format,
-            endpoint: Arc::clone(&ctx.head.endpoint),
+            endpoint: ctx.recorded_endpoint(),
             upstream_model: self.asked.filter(|a| a.model != model).map(|a| a.model),
             model,
             streamed,

@@ -83,6 +83,7 @@ pub struct Metrics {
     providers: RwLock<FastMap<Box<str>, Arc<ProviderTotals>>>,
     breakdowns: Breakdowns,
     parts: PartMetrics,
+    tool_checks: IntCounterVec,
     unpriced: IntCounter,
     /// Models without a price that were asked for.
     pub unpriced_models: IntGauge,
@@ -161,6 +162,11 @@ impl Metrics {
             providers: RwLock::default(),
             breakdowns: Breakdowns::register(&on, per_user, per_key)?,
             parts: PartMetrics::register(&on)?,
+            tool_checks: on.counters(
+                "tollgate_tool_checks_total",
+                "Replies whose tool calls a model of the operator checked, by the result.",
+                &["result"],
+            )?,
             unpriced: on.counter(
                 "tollgate_unpriced_requests_total",
                 "Requests with tokens but no price, or with a part that has none.",
@@ -249,6 +255,11 @@ impl Metrics {
     /// One exchange with a provider: `class` is its result (`ok`, `timeout`, `5xx`, …).
     pub fn attempt(&self, provider: &str, class: &'static str) {
         self.attempts.with_label_values(&[provider, class]).inc();
+    }
+
+    /// The tool calls of a reply were checked: `clear`, `flagged`, or without an answer `none`.
+    pub fn tool_check(&self, result: &'static str) {
+        self.tool_checks.with_label_values(&[result]).inc();
     }
 
     /// `closed`, `half_open` or `open`, in any case and with any separator.

@@ -155,6 +155,8 @@ pub struct HeadParts<'a> {
     pub converted: bool,
     /// What a converted body needs in the native format's beta header.
     pub betas: &'a [&'static str],
+    /// Betas of the client that are left out.
+    pub without_betas: &'a [&'a str],
     /// Whether the connection to the provider speaks HTTP/2.
     pub http2: bool,
     /// The client's address, for `X-Forwarded-For`; `None` if it is not known.
@@ -189,6 +191,9 @@ pub fn build(method: http::Method, parts: &HeadParts<'_>) -> pingora::Result<Req
         }
     }
     bound(&mut headers);
+    if !parts.without_betas.is_empty() {
+        leave_betas_out(&mut headers, parts.without_betas);
+    }
     if let Some(len) = parts.body_len {
         let len = HeaderValue::from_str(itoa::Buffer::new().format(len));
         headers.insert(header::CONTENT_LENGTH, len.map_err(|_| invalid("the length"))?);
@@ -228,6 +233,19 @@ fn bound(headers: &mut HeaderMap) {
         let longest = headers.iter().max_by_key(length).map(|(name, _)| name.clone());
         longest.map(|name| headers.remove(name));
     }
+}
+
+/// Leaves betas out of the client's header.
+fn leave_betas_out(headers: &mut HeaderMap, without: &[&str]) {
+    let values = headers.get_all(NATIVE_BETA).into_iter().filter_map(|value| value.to_str().ok());
+    let left: Vec<&str> = values
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .filter(|beta| !beta.is_empty() && !without.contains(beta))
+        .collect();
+    let left = HeaderValue::from_str(&left.join(",")).ok().filter(|left| !left.is_empty());
+    headers.remove(NATIVE_BETA);
+    left.map(|left| headers.insert(NATIVE_BETA, left));
 }
 
 fn invalid(what: &'static str) -> Box<pingora::Error> {

@@ -67,6 +67,7 @@ async fn ask(
         body_len: body.as_ref().map(String::len),
         converted: true,
         betas: &[],
+        without_betas: &[],
         http2: false,
         client_ip: None,
         credentials: &[],

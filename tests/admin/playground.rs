@@ -2,7 +2,7 @@
 //! `tests/proxy/playground.rs`.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
-use tollgate::admin::playground::{AsKey, InProcessProxy};
+use tollgate::http_client::in_process::{AsKey, InProcessProxy};
 
 pub struct OneAnswer;
 

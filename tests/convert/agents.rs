@@ -140,3 +140,47 @@ fn codex_can_tell_commentary_from_the_answer() {
         assert_eq!(done, last, "{blocks:?}");
     }
 }
+
+#[test]
+fn a_clients_shell_and_patches_go_on_in_another_format() {
+    let body = json!({"model": "m", "input": [
+        {"role": "user", "content": "fix it"},
+        {"type": "shell_call", "call_id": "c1", "status": "completed",
+            "action": {"commands": ["make"], "timeout_ms": 1000}},
+        {"type": "shell_call_output", "call_id": "c1", "output": [
+            {"stdout": "built\n", "stderr": "a warning", "outcome": {"type": "exit", "exit_code": 0}},
+            {"stdout": "", "stderr": "", "outcome": {"type": "timeout"}}]},
+        {"type": "apply_patch_call", "call_id": "c2", "status": "completed",
+            "operation": {"type": "update_file", "path": "a.rs", "diff": "@@"}},
+        {"type": "apply_patch_call_output", "call_id": "c2", "status": "completed", "output": "done"},
+        {"type": "compaction_trigger", "id": "ct_1"},
+        {"role": "user", "content": "and now?"},
+    ], "tools": [{"type": "function", "name": "f", "parameters": {"type": "object"}}]});
+    let (sent, request) = sent(Responses, Chat, &body);
+    let messages = sent["messages"].as_array().unwrap();
+    let calls: Vec<(&Value, Value)> = messages
+        .iter()
+        .filter_map(|message| message["tool_calls"].as_array())
+        .flatten()
+        .map(|call| {
+            let arguments = call["function"]["arguments"].as_str().unwrap();
+            (&call["function"]["name"], serde_json::from_str(arguments).unwrap())
+        })
+        .collect();
+    assert_eq!(
+        calls,
+        [
+            (&json!("shell"), json!({"commands": ["make"], "timeout_ms": 1000})),
+            (&json!("apply_patch"), json!({"type": "update_file", "path": "a.rs", "diff": "@@"})),
+        ]
+    );
+    let results: Vec<String> = messages
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .map(|message| message["content"].to_string())
+        .collect();
+    assert_eq!(results.len(), 2, "{sent}");
+    assert!(results[0].contains("built") && results[0].contains("timeout"), "{}", results[0]);
+    assert!(!results[0].contains("exit_code") && results[1].contains("done"), "{results:?}");
+    assert!(request.dropped.contains(&"vendor_history"), "{:?}", request.dropped);
+}

@@ -14,8 +14,8 @@ use tollgate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::part::{Part, PartKind};
 use tollgate::domain::provider::{
-    BreakerSettings, InstructionsStrategy, LastError, Provider, ProviderTimeouts, ProviderType,
-    SwitchedOff,
+    AnthropicHost, BreakerSettings, InstructionsStrategy, LastError, Provider, ProviderTimeouts,
+    ProviderType, SwitchedOff,
 };
 use tollgate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
 use tollgate::domain::secret::Secret;
@@ -153,6 +153,7 @@ pub fn provider() -> Provider {
         cache_ttl: CacheTtl::FiveMinutes,
         instructions: InstructionsStrategy::ForceOfficial,
         preserve_client_ip: true,
+        anthropic_host: AnthropicHost::Yes,
         proxy_url: Some("http://proxy:3128".to_owned()),
         note: "note".to_owned(),
         health_since: NOON.plus_ms(7),

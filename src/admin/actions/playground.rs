@@ -19,12 +19,13 @@ use crate::admin::bodies::{Id, OneOf, Plain, Text};
 use crate::admin::call::{AuditChange, Call};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::operation::{Operation, Permission};
+use crate::admin::playground::PlaygroundPlace;
 use crate::admin::playground::run::PlaygroundRun;
-use crate::admin::playground::{AsKey, PlaygroundPlace};
 use crate::admin::reasons::Reason;
 use crate::admin::records::playground::PlaygroundEvent;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, RequestId};
+use crate::http_client::in_process::AsKey;
 
 /// One JSON object a line.
 const LINES: &str = "application/x-ndjson";
@@ -80,7 +81,8 @@ async fn send_request(call: Call, body: SendRequest) -> Result<Response<Stream>,
     let key = KeyId(body.key_id.0);
     let ask = ask(body)?;
     let place = enter(&call)?;
-    let as_key = AsKey { key, request: RequestId::new(), client: call.client };
+    let as_key =
+        AsKey { key, request: RequestId::new(), client: call.client, is_tool_check: false };
     authorise(&call, as_key, &ask).await?;
     let connection = call.ctx.playground.connect(as_key).ok_or_else(|| {
         ApiError::because(Code::OPERATION_FAILED, Reason::ProxyClosed)

@@ -14,7 +14,7 @@ use crate::domain::invoice::InvoiceKind;
 use crate::domain::key::CacheTtl;
 use crate::domain::limits::ResetMode;
 use crate::domain::matching::MatchType;
-use crate::domain::provider::{InstructionsStrategy, ProviderType};
+use crate::domain::provider::{AnthropicHost, InstructionsStrategy, ProviderType};
 use crate::domain::user::Role;
 use crate::formats::invoice::FileKind;
 
@@ -84,6 +84,7 @@ words! {
     ErrorCategory:
         PromptLimit, ContentFilter, PdfLimit, ThinkingError, ParameterError, InvalidRequest, CacheLimit;
     FileKind: Aws, Google;
+    AnthropicHost: Auto, Yes, No;
     InstructionsStrategy: Auto, ForceOfficial, KeepOriginal;
     InvoiceKind: Anthropic, OpenAi;
     MatchType: Contains, Exact, Regex;

@@ -8,35 +8,17 @@
 pub mod run;
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::io::DuplexStream;
 
-use crate::domain::ids::{KeyId, RequestId, UserId};
+use crate::domain::ids::UserId;
+use crate::http_client::in_process::{AsKey, InProcessProxy};
 
 /// Concurrent requests, in total and of one person.
 const ALL: usize = 64;
 const OF_ONE: usize = 8;
-
-/// The key on whose behalf a request is made, and the person who makes it.
-#[derive(Debug, Clone, Copy)]
-pub struct AsKey {
-    /// The key whose limits apply and which is billed.
-    pub key: KeyId,
-    /// The id that the request will have.
-    pub request: RequestId,
-    /// The address of the person who makes it.
-    pub client: Option<IpAddr>,
-}
-
-/// The proxy in this process.
-pub trait InProcessProxy: Send + Sync {
-    /// A connection for one HTTP/1.1 request, which needs no credential. `None`: the proxy accepts
-    /// no requests now.
-    fn connect(&self, as_key: AsKey) -> Option<DuplexStream>;
-}
 
 /// The access to the proxy, and its present users.
 pub struct Playground {

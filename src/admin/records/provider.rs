@@ -74,6 +74,8 @@ pub struct ProviderRecord {
     pub instructions_strategy: &'static str,
     /// Whether the upstream gets the client's address in `X-Forwarded-For`.
     pub preserve_client_ip: bool,
+    /// Whether its host is Anthropic's own: `auto`, `yes` or `no`.
+    pub anthropic_host: &'static str,
     /// `http://host:port` of a CONNECT proxy; `null` = none of the provider's own.
     pub proxy_url: Option<String>,
     /// A note for administrators; may be empty.
@@ -119,6 +121,7 @@ impl ProviderRecord {
             cache_ttl_preference: provider.cache_ttl.as_str(),
             instructions_strategy: provider.instructions.as_str(),
             preserve_client_ip: provider.preserve_client_ip,
+            anthropic_host: provider.anthropic_host.as_str(),
             proxy_url: provider.proxy_url.clone(),
             note: provider.note.clone(),
             switched_off: provider.switched_off.as_ref().map(SwitchedOffRecord::from),

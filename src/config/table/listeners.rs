@@ -1,11 +1,11 @@
 //! The settings of the listeners: clients, administration, metrics.
 
-use super::{GIB, HOUR, KIB, MIB, MS, S};
+use super::{GIB, HOUR, KIB, MIB, MIN, MS, S};
 use crate::config::kind::SettingKind::{
-    Address, Choice, Count, Duration, File, Flag, FlagOrAuto, Networks, Origin, Path, Size,
+    Address, Choice, Count, Duration, File, Flag, FlagOrAuto, Networks, Origin, Path, Size, Text,
 };
 use crate::config::kind::Zero::{MeansNone, Refused};
-use crate::config::live::OnAbort;
+use crate::config::live::{OnAbort, Safeguards};
 use crate::config::setting::{Setting, setting, unset};
 
 const PROVIDER_HEADERS: &[&str] = &["hide", "pass"];
@@ -37,6 +37,14 @@ pub(super) const ROWS: &[Setting] = &[
     setting("proxy.abort", Choice(OnAbort::NAMES), "cancel").live(),
     setting("proxy.abort_drain", Duration { min: S, max: HOUR, zero: Refused }, "30s").live(),
     setting("proxy.abort_drain_bytes", Size { min: KIB, max: GIB }, "16MiB").live(),
+    setting("proxy.safeguards", Choice(Safeguards::NAMES), "off").live(),
+    setting("proxy.safeguards_model", Text, "").live(),
+    setting(
+        "proxy.safeguards_timeout",
+        Duration { min: 100 * MS, max: 5 * MIN, zero: Refused },
+        "20s",
+    )
+    .live(),
     setting("proxy.overhead_header", Flag, "false").live(),
     setting("proxy.provider_headers", Choice(PROVIDER_HEADERS), "hide").live(),
     // Administration.

@@ -44,7 +44,7 @@ const LEAST_DECISION: usize = 8;
 const LEAST_PART: usize = 20;
 
 /// Steps by their numbers in the journal, which never change: new ones are appended.
-const STEPS: [DecisionStep; 17] = [
+const STEPS: [DecisionStep; 18] = [
     DecisionStep::OtherGroup,
     DecisionStep::Disabled,
     DecisionStep::ModelNotSupported,
@@ -62,6 +62,7 @@ const STEPS: [DecisionStep; 17] = [
     DecisionStep::Succeeded,
     DecisionStep::Refused,
     DecisionStep::Exhausted,
+    DecisionStep::Checked,
 ];
 
 const fn step_number(step: DecisionStep) -> u64 {
@@ -83,6 +84,7 @@ const fn step_number(step: DecisionStep) -> u64 {
         DecisionStep::Succeeded => 14,
         DecisionStep::Refused => 15,
         DecisionStep::Exhausted => 16,
+        DecisionStep::Checked => 17,
     }
 }
 

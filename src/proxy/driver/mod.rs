@@ -30,6 +30,7 @@ use crate::proxy::exchange::Exchange;
 use crate::proxy::service::{Service, bounded};
 use crate::proxy::upstream::failure::Failure;
 use crate::proxy::upstream::incoming::Incoming;
+use crate::proxy::upstream::tool_check;
 
 impl Service {
     /// Picks a peer and exchanges the request for a reply, until the client has the complete reply.
@@ -136,6 +137,10 @@ impl Driver<'_> {
         let mut held_head = Some(head);
         loop {
             let ReplyPiece { mut body, end, .. } = self.receive().await?;
+            if self.client.ctx.waits_for_check() {
+                // Boxed: a stream needs no memory for this.
+                Box::pin(self.check(&mut body)).await?;
+            }
             let Client { service, session, ctx } = &mut self.client;
             if let Some(head) = held_head.as_mut() {
                 let mut running = ctx.running()?;
@@ -164,6 +169,18 @@ impl Driver<'_> {
                 return Err(Failure::network(NetworkFailure::Broken, why).into());
             }
         }
+    }
+
+    /// Has the reply's tool calls checked, and adds what was held back for that.
+    async fn check(&mut self, body: &mut Option<Bytes>) -> Result<()> {
+        let Client { session, ctx, .. } = &mut self.client;
+        let waiting = Instant::now();
+        let checked = tool_check::check(session, ctx.running()?).await;
+        ctx.request.waited += waiting.elapsed();
+        let mut all = body.take().map(Vec::from).unwrap_or_default();
+        all.extend(checked?);
+        *body = Some(all.into());
+        Ok(())
     }
 
     /// Writes a piece of the reply to the client.

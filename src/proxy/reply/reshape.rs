@@ -13,6 +13,7 @@ use crate::formats::bom;
 use crate::formats::convert::{self, ReplyContext, ReplyProblem, StreamConverter, StreamProblem};
 use crate::formats::count;
 use crate::formats::error::{self, ErrorReply, UpstreamError};
+use crate::formats::native::safeguards::reply::CheckedReply;
 use crate::formats::usage::{Bill, HideUsageChunk, UsageReader};
 use crate::proxy::blocking::INLINE_MAX;
 use crate::proxy::body_budget::{BodyReservation, BudgetExceeded, ELEMENT_WEIGHT};
@@ -30,6 +31,8 @@ pub(in crate::proxy) struct ReshapedReply {
     /// `None` if a reply has no usage (token counting), or if a converter reads the usage.
     reader: Option<UsageReader>,
     shape: Shape,
+    /// Holds the reply's end back until its tool calls are checked; `None` for most replies.
+    pub check: Option<Box<CheckedReply>>,
     received: u64,
     /// Why the reply cannot continue.
     problem: Option<String>,
@@ -87,6 +90,7 @@ impl ReshapedReply {
             bom: bom::Filter::default(),
             reader,
             shape,
+            check: None,
             received: 0,
             problem: None,
             over_budget: None,
@@ -113,9 +117,9 @@ impl ReshapedReply {
         Some(self.bom.pass(piece))
     }
 
-    /// Whether the client gets less than the provider sent, although nothing was converted.
-    pub(in crate::proxy) const fn is_shortened(&self) -> bool {
-        self.bom.has_removed()
+    /// Whether the client gets less or more than the provider sent, although nothing was converted.
+    pub(in crate::proxy) const fn is_changed(&self) -> bool {
+        self.bom.has_removed() || self.check.is_some()
     }
 
     /// Takes a decoded piece and returns the bytes for the client. Check [`ReshapedReply::problem`]
@@ -125,7 +129,10 @@ impl ReshapedReply {
         if let Some(reader) = &mut self.reader {
             reader.feed(&plain);
         }
-        let shaped = self.reshape(plain);
+        let mut shaped = self.reshape(plain);
+        if let Some(check) = &mut self.check {
+            shaped = check.feed(&shaped).into();
+        }
         let progress = self.meter().map_or(self.received, UsageReader::progress);
         if progress > self.progress {
             self.progress = progress;
@@ -183,6 +190,14 @@ impl ReshapedReply {
     /// Call it once, after the last piece: returns the remaining bytes for the client. Check
     /// [`ReshapedReply::problem`] afterwards.
     pub(in crate::proxy) fn finish(&mut self) -> Bytes {
+        let rest = self.finish_shape();
+        match &mut self.check {
+            Some(check) => [check.feed(&rest), check.finish()].concat().into(),
+            None => rest,
+        }
+    }
+
+    fn finish_shape(&mut self) -> Bytes {
         if let Some(reader) = &mut self.reader {
             reader.finish();
         }
@@ -282,6 +297,11 @@ impl ReshapedReply {
 
     pub(in crate::proxy) fn error(&self) -> Option<UpstreamError> {
         self.reported.clone().or_else(|| self.reader.as_ref()?.seen_error().cloned())
+    }
+
+    /// The provider's id of the reply.
+    pub(in crate::proxy) fn id(&self) -> Option<&str> {
+        self.meter()?.reply_id()
     }
 
     /// The provider's figures so far.

@@ -17,8 +17,10 @@ use super::received::{self, Received};
 use crate::config::Live;
 use crate::domain::feature::{FEATURES, Feature};
 use crate::domain::feature_policy::FeatureUse;
+use crate::domain::format::WireFormat;
 use crate::domain::ids::SessionId;
 use crate::domain::named_model::NamedModel;
+use crate::formats::native::safeguards;
 use crate::formats::peek::{self, Peek, PeekLimits};
 use crate::formats::route::{Operation, Route};
 use crate::formats::{bom, count};
@@ -86,6 +88,7 @@ pub(in crate::proxy) async fn body(
     bom::strip(&mut received.pieces);
     let (received, peek) = peeked(received, &ctx.live).await?;
     let inbound = look(session, ctx, received, peek, route)?;
+    ctx.is_tool_check |= is_tool_check(session, ctx, &inbound);
     if let Some(record) = &mut ctx.record {
         record.body = Some(BodyFacts {
             model: std::sync::Arc::clone(&inbound.model),
@@ -104,6 +107,16 @@ pub(in crate::proxy) async fn body(
         ctx.transcript = transcript(ctx, &identified.caller, &inbound);
     }
     Ok(inbound)
+}
+
+/// Whether it is a client's own check of tool calls.
+fn is_tool_check(session: &Session, ctx: &RequestContext, inbound: &Inbound) -> bool {
+    let betas = session.req_header().headers.get_all("anthropic-beta");
+    let mut betas = betas.into_iter().filter_map(|value| value.to_str().ok());
+    ctx.format == WireFormat::Native
+        && (betas.any(safeguards::is_own_check_by_beta)
+            || !inbound.stream
+                && inbound.peek.has_system_text(&inbound.body, safeguards::is_own_check_by_text))
 }
 
 /// The transcript of the request; `None` if messages are not stored.

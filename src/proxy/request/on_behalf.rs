@@ -1,5 +1,5 @@
-//! A request that the administration makes on behalf of a key, over a connection inside this
-//! process.
+//! A request that the administration, or a check of tool calls, makes on behalf of a key, over a
+//! connection inside this process.
 //!
 //! There is no credential: the key is a property of the connection, which only `app` can create. It
 //! travels in the digest that Pingora keeps for a proxy in front, which no client's bytes can
@@ -18,6 +18,8 @@ pub struct OnBehalf {
     pub key: KeyId,
     /// The id that the request gets, so that the caller has it beforehand.
     pub request: RequestId,
+    /// It is a check of tool calls.
+    pub is_tool_check: bool,
 }
 
 impl OnBehalf {

@@ -11,6 +11,7 @@ use crate::domain::feature_policy::FeatureUse;
 use crate::domain::format::WireFormat;
 use crate::domain::named_model::NamedModel;
 use crate::domain::provider::Provider;
+use crate::domain::record::DecisionStep;
 use crate::formats::route::Operation;
 use crate::policy::features::DeniedBy;
 use crate::policy::select::{NoProvider, Selection, Waiting};
@@ -43,8 +44,9 @@ pub(in crate::proxy) async fn plan(
 ) -> Result<Plan, Refusal> {
     let Admitted { mut selected, preferred } = admitted;
     selected.confirm(ctx, identified, operation, preferred).await;
+    let holder = selected.holder;
     let inbound = selected.inbound;
-    let (planned, decisions) = match selected.chosen {
+    let (mut planned, decisions) = match selected.chosen {
         Ok(Selection { ordered: order, decisions, waiting, lacks_credential }) => {
             (Ok(Plan { inbound, order, waiting, lacks_credential }), decisions)
         }
@@ -62,8 +64,19 @@ pub(in crate::proxy) async fn plan(
         // What was reserved may stand there.
         record.decisions.extend(decisions);
     }
+    if let (Ok(plan), Some(holder)) = (&mut planned, holder) {
+        let providers = &identified.snapshot.providers;
+        plan.order.retain(|place| providers.get(*place).is_some_and(|p| p.id == holder));
+        if let Some(provider) = providers.iter().find(|provider| provider.id == holder) {
+            ctx.decide(provider, DecisionStep::ChosenForSession, HISTORY_IS_THERE);
+        }
+    }
     planned
 }
+
+/// Why no other provider is asked.
+const HISTORY_IS_THERE: &str = "it stores the conversation's history, so no other provider is \
+    asked; the reservation and the word lists cover only what this request itself contains";
 
 /// Whether providers serve the model, but none can now.
 const fn is_for_now(none: &NoProvider) -> bool {

@@ -33,6 +33,8 @@ pub(in crate::proxy) struct Selected {
     pub estimate: NanoUsd,
     /// The provider that served this session last, if the session is live.
     pub preferred: Option<ProviderId>,
+    /// The provider that stores the history which the request continues, if that is known.
+    pub holder: Option<ProviderId>,
     /// The providers whose limits leave no room.
     blocked: Vec<(ProviderId, Blocked)>,
     pub chosen: Result<Selection, NoProvider>,
@@ -56,6 +58,7 @@ impl Selected {
         preferred: Option<ProviderId>,
     ) {
         let asked = ToSelect { ctx, identified, inbound: &self.inbound, operation };
+        let preferred = self.holder.or(preferred);
         let mut is_same = preferred == self.preferred;
         if ctx.gateway.node.counters.takes_places() {
             let blocked = asked.blocked_anywhere().await;
@@ -85,11 +88,17 @@ pub(in crate::proxy) fn select(
         Principal::Admin => None,
     };
     let (providers, key) = (&identified.snapshot.providers, identified.caller.key_id());
+    let holder = (inbound.peek.continued(ctx.format)).and_then(|reply| {
+        let known = key.and_then(|key| ctx.gateway.stored_history.provider(key, reply));
+        known.or(preferred)
+    });
+    // Also if its last request failed there.
+    let preferred = holder.or(preferred);
     let blocked = counters.blocked_here(providers, key, session, now);
     let asked = ToSelect { ctx, identified, inbound: &inbound, operation };
     let ask = asked.input(preferred, now);
     let (estimate, chosen) = (asked.reservation(&ask), asked.order(&ask, &blocked));
-    Selected { inbound, estimate, preferred, blocked, chosen }
+    Selected { inbound, estimate, preferred, holder, blocked, chosen }
 }
 
 /// The groups of the admin token.

@@ -104,6 +104,7 @@ impl ProxyHttp for Service {
         }
         if let Some(on_behalf) = OnBehalf::of(session) {
             ctx.request.id = on_behalf.request;
+            ctx.request.is_tool_check = on_behalf.is_tool_check;
         }
         ctx.request.begin_trace(session);
         let live = &ctx.request.live;

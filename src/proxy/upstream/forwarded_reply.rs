@@ -112,7 +112,7 @@ impl ForwardedReply {
         ReplyFacts {
             streamed: self.streamed,
             converted: self.converted,
-            changed: self.converted || self.reply.is_shortened(),
+            changed: self.converted || self.reply.is_changed(),
             length: self.length,
         }
     }
@@ -174,6 +174,16 @@ impl ForwardedReply {
             true => self.reply.has_end(),
             false => end && self.reply.is_whole() && self.reply.error().is_none(),
         }
+    }
+
+    /// The provider's id of the reply, if the client knows it by that.
+    pub fn reply_id(&self) -> Option<&str> {
+        self.reply.id().filter(|_| !self.converted)
+    }
+
+    /// Whether it waits until its tool calls are checked.
+    pub fn waits_for_check(&self) -> bool {
+        self.reply.check.as_ref().is_some_and(|check| check.waits())
     }
 
     /// What is billed: the provider's final figures, else an estimate from the bytes that arrived.

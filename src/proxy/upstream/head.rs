@@ -34,6 +34,7 @@ pub(in crate::proxy) fn build(
         body_len: Some(rendered.len()),
         converted: rendered.is_converted(),
         betas: rendered.betas,
+        without_betas: rendered.without_betas,
         http2: head.version == http::Version::HTTP_2,
         client_ip: request.head.client_ip,
         credentials: &request.gateway.fixed.alt_key_headers,

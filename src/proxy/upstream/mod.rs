@@ -17,4 +17,5 @@ mod rendered;
 pub(super) mod running;
 mod tally;
 pub(super) mod timing;
+pub(super) mod tool_check;
 pub(super) mod verdict;

@@ -84,7 +84,8 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
         Shape::Events(_) => None,
         _ => generates.then(|| UsageReader::new(format, streamed)),
     };
-    let reply = ReshapedReply::new(decoder, reader, shape);
+    let mut reply = ReshapedReply::new(decoder, reader, shape);
+    reply.check = attempt.rendered.check.take();
     let forwarded = ForwardedReply::new(status, (streamed, converted), reply, unsure);
     attempt.incoming = Incoming::Reply(Box::new(forwarded));
     Ok(())

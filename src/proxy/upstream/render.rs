@@ -20,6 +20,7 @@ use crate::domain::key::CacheTtl;
 use crate::domain::provider::{InstructionsStrategy, Provider};
 use crate::domain::trace::TraceId;
 use crate::formats::convert::{self, RequestOptions, proofs};
+use crate::formats::native::safeguards::{self, reply::CheckedReply};
 use crate::formats::peek::{self, Peek, PeekLimits};
 use crate::formats::route::{self, Operation};
 use crate::formats::{count, edit, responses::instructions};
@@ -50,6 +51,8 @@ struct RenderSource {
     query: Option<String>,
     model_in_path: bool,
     counts_tokens: bool,
+    /// Tool calls are checked by the gateway if the provider does not.
+    checks: bool,
     without_reasoning: bool,
     /// The client reads a stream as one JSON array.
     json_array: bool,
@@ -110,6 +113,7 @@ impl RenderSource {
             query: ctx.head.query.clone(),
             model_in_path: forwarding.route.model_in_path.is_some(),
             counts_tokens: forwarding.route.operation == Operation::CountTokens,
+            checks: ctx.live.safeguards.model.is_some(),
             without_reasoning: attempt.without_reasoning,
             json_array: forwarding.inbound.stream && ctx.reads_array(),
             cache_ttl: match &identified.caller {
@@ -140,6 +144,15 @@ impl RenderSource {
         } else {
             self.converted(BodyReservation::new(&self.gateway.bodies, self.user))?
         };
+        if self.format == WireFormat::Native
+            && self.inbound.peek.safeguards.is_some()
+            && !self.provider.is_anthropics_own()
+        {
+            rendered.without_betas = &safeguards::BETAS;
+            let task = || safeguards::checker::task(&self.inbound.body.concat());
+            rendered.check =
+                (self.checks && !self.counts_tokens).then(|| Box::new(CheckedReply::new(task())));
+        }
         if self.without_reasoning
             && let Some(body) = proofs::strip_all(to, &rendered.body.concat())
         {
@@ -166,6 +179,12 @@ impl RenderSource {
             has_foreign.then(|| proofs::strip_foreign(self.format, &body.concat())).flatten();
         if let Some(stripped) = stripped {
             body = vec![stripped.into()];
+            moved = Some(peek_again(&body)?);
+        }
+        let place = &moved.as_ref().unwrap_or(&inbound.peek).safeguards;
+        // It has the user's rules, folders and identity, which concern nobody else.
+        if let Some(place) = place.clone().filter(|_| !self.provider.is_anthropics_own()) {
+            body = edit::remove_member(&body, place);
             moved = Some(peek_again(&body)?);
         }
         if model != &*inbound.model && !self.model_in_path {

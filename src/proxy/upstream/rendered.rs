@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use crate::formats::convert::ReplyContext;
+use crate::formats::native::safeguards::reply::CheckedReply;
 
 /// The request for the provider.
 #[derive(Default)]
@@ -15,6 +16,10 @@ pub(in crate::proxy) struct Rendered {
     pub reply: ReplyForm,
     /// What the body needs in the header of a native provider.
     pub betas: &'static [&'static str],
+    /// Betas of the client that the provider does not get.
+    pub without_betas: &'static [&'static str],
+    /// The reply's tool calls are to be checked: what they are for.
+    pub check: Option<Box<CheckedReply>>,
 }
 
 /// How to treat the reply.
@@ -30,7 +35,7 @@ pub(in crate::proxy) enum ReplyForm {
 
 impl Rendered {
     pub(super) const fn new(body: Vec<Bytes>, query: Option<String>, reply: ReplyForm) -> Self {
-        Self { body, sent: 0, query, reply, betas: &[] }
+        Self { body, sent: 0, query, reply, betas: &[], without_betas: &[], check: None }
     }
 
     /// Bytes of the body, before it is sent.

@@ -10,7 +10,7 @@ use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
 use crate::domain::key::CacheTtl;
 use crate::domain::provider::{
-    BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType,
+    AnthropicHost, BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType,
 };
 use crate::domain::secret::Secret;
 use crate::store::engine::column::{Fields, Values};
@@ -55,6 +55,7 @@ const COLUMNS: &[&str] = limits::columns!(
         "cache_ttl",
         "instructions",
         "preserve_client_ip",
+        "anthropic_host",
         "proxy_url",
         "note",
         "health_since",
@@ -93,6 +94,7 @@ fn bind(provider: &Provider) -> Values {
     values.text(provider.cache_ttl.as_str()).text(provider.instructions.as_str());
     values
         .flag(provider.preserve_client_ip)
+        .text(provider.anthropic_host.as_str())
         .opt_text(provider.proxy_url.as_deref())
         .text(&provider.note);
     values.time(provider.health_since);
@@ -135,6 +137,7 @@ fn read(row: &AnyRow) -> Result<StoredProvider, StoreError> {
         cache_ttl: fields.named("cache_ttl", CacheTtl::parse)?,
         instructions: fields.named("instructions", InstructionsStrategy::parse)?,
         preserve_client_ip: fields.flag("preserve_client_ip")?,
+        anthropic_host: fields.named("anthropic_host", AnthropicHost::parse)?,
         proxy_url: fields.opt_text("proxy_url")?,
         note: fields.text("note")?,
         health_since: fields.time("health_since")?,

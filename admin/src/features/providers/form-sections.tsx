@@ -25,10 +25,10 @@ export function useField(form: Form) {
 /** What the choices of a setting are called. */
 function useChoices() {
   const { t } = useTranslation();
-  return (values: string[]) =>
+  return (values: string[], prefix = "") =>
     values.map((value) => ({
       value,
-      label: t(`providers.words.${value}` as "providers.words.auto"),
+      label: t(`providers.words.${prefix}${value}` as "providers.words.auto"),
     }));
 }
 
@@ -106,6 +106,10 @@ export function Further({ form }: { form: Form }) {
       <SelectField
         {...field("instructions_strategy")}
         choices={choices(["keep_original", "auto", "force_official"])}
+      />
+      <SelectField
+        {...field("anthropic_host")}
+        choices={choices(["auto", "yes", "no"], "host_")}
       />
       <TextField
         {...field("proxy_url")}

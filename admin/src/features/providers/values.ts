@@ -51,6 +51,7 @@ export interface Values extends Record<(typeof MONEY)[number] | (typeof TIMEOUTS
   cache_ttl_preference: string;
   instructions_strategy: string;
   preserve_client_ip: boolean;
+  anthropic_host: string;
   proxy_url: string;
   note: string;
 }
@@ -98,6 +99,7 @@ export function values(provider: Provider | undefined): Values {
     cache_ttl_preference: p?.cacheTtlPreference ?? "inherit",
     instructions_strategy: p?.instructionsStrategy ?? "keep_original",
     preserve_client_ip: p?.preserveClientIp ?? false,
+    anthropic_host: p?.anthropicHost ?? "auto",
     proxy_url: p?.proxyUrl ?? "",
     note: p?.note ?? "",
   };
@@ -165,6 +167,7 @@ export function body(form: Values): Omit<Body, "key"> & { key?: string } {
     cache_ttl_preference: form.cache_ttl_preference as Body["cache_ttl_preference"],
     instructions_strategy: form.instructions_strategy as Body["instructions_strategy"],
     preserve_client_ip: form.preserve_client_ip,
+    anthropic_host: form.anthropic_host as Body["anthropic_host"],
     proxy_url: orNull(form.proxy_url),
     note: form.note,
   };

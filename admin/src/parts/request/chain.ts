@@ -28,7 +28,7 @@ export interface Decisions {
 
 const CANDIDATES = new Set(["candidate", "chosen", "chosen_for_session"]);
 const ATTEMPTS = new Set(["retried", "attempt_failed", "client_error", "succeeded"]);
-const NOTES = new Set(["refused", "exhausted"]);
+const NOTES = new Set(["refused", "exhausted", "checked"]);
 
 const isStep = (value: unknown): value is Step =>
   typeof value === "object" && value !== null && typeof (value as Step).step === "string";
@@ -52,6 +52,7 @@ export const NAMED = [
   "succeeded",
   "refused",
   "exhausted",
+  "checked",
 ] as const;
 
 /** Reads the chain. Unknown steps of a later version are listed with the skipped providers. */

@@ -82,6 +82,34 @@ impl InstructionsStrategy {
     }
 }
 
+/// Whether a provider's host is Anthropic's own, which judges tool calls itself and may receive
+/// what its clients send for that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, strum::EnumString)]
+#[strum(serialize_all = "snake_case")]
+pub enum AnthropicHost {
+    /// By the type, which is a native one, and the host's name.
+    #[default]
+    Auto,
+    /// It is, such as another gateway before that host.
+    Yes,
+    /// It is not.
+    No,
+}
+
+impl AnthropicHost {
+    /// The name on the wire and in the database: `auto`, `yes` or `no`.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+
+    /// Reads what [`Self::as_str`] writes; `None` for any other text.
+    pub fn parse(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+}
+
 /// One upstream. Times are milliseconds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Provider {
@@ -128,6 +156,9 @@ pub struct Provider {
     pub instructions: InstructionsStrategy,
     /// Whether it receives the client's address in `x-forwarded-for`.
     pub preserve_client_ip: bool,
+    /// Whether its host is Anthropic's own.
+    #[serde(default)]
+    pub anthropic_host: AnthropicHost,
     /// `http://host:port` of a CONNECT proxy.
     pub proxy_url: Option<String>,
     /// The administrator's remark, at most 200 characters; may be empty.
@@ -143,6 +174,14 @@ pub struct Provider {
     pub updated_at: Timestamp,
     /// When the provider was deleted; `None` while it exists.
     pub deleted_at: Option<Timestamp>,
+}
+
+/// The host of an address.
+fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    host.split(':').next().unwrap_or_default()
 }
 
 /// Why and when the gateway itself disabled a provider. Stored as JSON.
@@ -203,6 +242,20 @@ pub struct ProviderTimeouts {
 }
 
 impl Provider {
+    /// Whether its host is Anthropic's own.
+    pub fn is_anthropics_own(&self) -> bool {
+        let is_named = || {
+            let host = host(&self.url).to_ascii_lowercase();
+            host == "anthropic.com" || host.ends_with(".anthropic.com")
+        };
+        self.kind.format() == WireFormat::Native
+            && match self.anthropic_host {
+                AnthropicHost::Yes => true,
+                AnthropicHost::No => false,
+                AnthropicHost::Auto => is_named(),
+            }
+    }
+
     /// The model name for this provider if the client requests `requested`.
     pub fn upstream_model<'a>(&'a self, requested: &'a str) -> &'a str {
         self.model_redirects

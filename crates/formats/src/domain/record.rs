@@ -211,6 +211,8 @@ pub enum DecisionStep {
     ClientError,
     /// The attempt gave the reply that the client received.
     Succeeded,
+    /// The gateway had the reply's tool calls checked.
+    Checked,
     /// The gateway itself refused the request; no decision about a provider.
     Refused,
     /// No provider was left: the final answer to the client.

@@ -13,7 +13,7 @@ use crate::admin::envelope::{ApiError, Code};
 use crate::admin::limits::ProviderLimits;
 use crate::admin::reasons::Reason;
 use crate::domain::key::CacheTtl;
-use crate::domain::provider::{InstructionsStrategy, Provider, ProviderType};
+use crate::domain::provider::{AnthropicHost, InstructionsStrategy, Provider, ProviderType};
 use crate::formats::route;
 
 /// Which provider.
@@ -100,6 +100,10 @@ pub struct ProviderFields {
     /// Whether the upstream receives the client's address.
     #[schemars(extend("default" = false))]
     pub preserve_client_ip: Sent<bool>,
+    /// Whether the host is Anthropic's own, which judges the tool calls of agents itself. `auto`:
+    /// by the type and the host's name.
+    #[schemars(extend("default" = "auto"))]
+    pub anthropic_host: Sent<OneOf<AnthropicHost>>,
     /// `http://host:port` of a CONNECT proxy.
     pub proxy_url: Patch<Url<ProxyUrl, 1, 2048>>,
     /// For administrators.
@@ -129,6 +133,7 @@ impl ProviderFields {
         self.cache_ttl_preference.apply(&mut provider.cache_ttl);
         self.instructions_strategy.apply(&mut provider.instructions);
         self.preserve_client_ip.apply(&mut provider.preserve_client_ip);
+        self.anthropic_host.apply(&mut provider.anthropic_host);
         self.proxy_url.plain().apply_option(&mut provider.proxy_url);
         self.note.plain().apply(&mut provider.note);
     }

@@ -26,7 +26,7 @@ use crate::domain::ids::ProviderId;
 use crate::domain::key::CacheTtl;
 use crate::domain::limits::Limits;
 use crate::domain::provider::{
-    BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType,
+    AnthropicHost, BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType,
 };
 use crate::domain::secret::{MASK, Secret};
 use crate::state::reseal::{self, SealError};
@@ -99,6 +99,7 @@ pub(in crate::admin) fn blank(now: Timestamp) -> Provider {
         cache_ttl: CacheTtl::Inherit,
         instructions: InstructionsStrategy::default(),
         preserve_client_ip: false,
+        anthropic_host: AnthropicHost::Auto,
         proxy_url: None,
         note: String::new(),
         health_since: now,

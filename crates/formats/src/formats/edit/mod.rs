@@ -117,6 +117,22 @@ pub fn insert_member(
     insert(chunks, object_start + 1, format!("{member}{comma}").as_bytes())
 }
 
+/// The body without the member whose value is at `value`, a place that a peek found.
+pub fn remove_member(chunks: &[Bytes], value: Range<usize>) -> Vec<Bytes> {
+    let body = chunks.concat();
+    let is_space = |byte: &u8| byte.is_ascii_whitespace();
+    let quote = |before: usize| body.get(..before)?.iter().rposition(|byte| *byte == b'"');
+    let Some(start) = quote(value.start).and_then(quote) else { return chunks.to_vec() };
+    let space = |bytes: &[u8]| bytes.iter().take_while(|byte| is_space(byte)).count();
+    let after = value.end + body.get(value.end..).map_or(0, space);
+    if body.get(after) == Some(&b',') {
+        return replace(chunks, start..after + 1, b"");
+    }
+    let before = body[..start].iter().rposition(|byte| !is_space(byte));
+    let comma = before.filter(|at| body[*at] == b',');
+    replace(chunks, comma.unwrap_or(start)..value.end, b"")
+}
+
 /// The body with another model; without a `model` member it gets one.
 pub fn set_model(chunks: &[Bytes], peek: &Peek, model: &str) -> Vec<Bytes> {
     let value = serde_json::Value::from(model).to_string();

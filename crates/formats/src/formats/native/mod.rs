@@ -11,6 +11,7 @@ mod request_parts;
 pub mod request_read;
 mod request_tools;
 pub mod request_write;
+pub mod safeguards;
 pub mod stream_read;
 pub mod stream_write;
 mod thinking;

@@ -30,6 +30,7 @@ use super::pieces::Pieces;
 use super::route::{Operation, Route};
 use super::scan::{Found, Scanner};
 use super::{MOST_ELEMENTS, edit};
+use crate::domain::feature::Feature;
 use crate::domain::feature_policy::FeatureUse;
 use crate::domain::format::WireFormat;
 use crate::domain::named_model::NamedModel;
@@ -129,6 +130,10 @@ pub struct Peek {
     pub prompt_cache_key: Option<String>,
     /// `previous_response_id`.
     pub previous_response_id: Option<String>,
+    /// native: the message that the request's `thread` continues.
+    pub thread_message: Option<String>,
+    /// responses: the reply is not to be stored.
+    pub is_not_stored: bool,
     /// Where the body's `{` is, and whether nothing follows it.
     pub object_start: usize,
     /// Whether the body's object has no members.
@@ -146,7 +151,9 @@ pub struct Peek {
     pub remote_count: usize,
     /// responses: the reply is to be generated in the background.
     pub background: bool,
-    /// It has reasoning that another format's model wrote: `convert::foreign` removes it.
+    /// native: the value of `safeguards`, which asks for a check of the reply's tool calls.
+    pub safeguards: Option<Range<usize>>,
+    /// It has reasoning that another format's model wrote: `convert::proofs` removes it.
     pub has_foreign_proof: bool,
     /// The pieces of the body.
     pub pieces: Pieces,
@@ -207,6 +214,34 @@ impl Peek {
             hash.end_of_text(span.len());
         }
         Some(hash.finish())
+    }
+
+    /// Whether one of the first system texts is accepted by `is_it`. `chunks` must be those that
+    /// were peeked into.
+    pub fn has_system_text(&self, chunks: &[Bytes], is_it: impl Fn(&[u8]) -> bool) -> bool {
+        let start = |span: &Range<usize>| span.start..span.end.min(span.start + 64);
+        self.texts
+            .system()
+            .iter()
+            .any(|span| is_it(&edit::slices(chunks, start(span)).collect::<Vec<_>>().concat()))
+    }
+
+    /// The reply whose history, stored by its provider, the request continues.
+    pub fn continued(&self, format: WireFormat) -> Option<&str> {
+        match format {
+            WireFormat::Responses => self.previous_response_id.as_deref(),
+            WireFormat::Native => self.thread_message.as_deref(),
+            WireFormat::Chat | WireFormat::AltCli => None,
+        }
+    }
+
+    /// Whether a later request can continue the reply by its id.
+    pub fn leaves_history(&self, format: WireFormat) -> bool {
+        match format {
+            WireFormat::Responses => !self.is_not_stored,
+            WireFormat::Native => self.features.iter().any(|used| used.feature == Feature::Thread),
+            WireFormat::Chat | WireFormat::AltCli => false,
+        }
     }
 
     /// The actual format of the body, given the path's `routed`: a chat-compatible path may carry a

@@ -36,6 +36,7 @@ pub(super) enum PeekPlace {
     SessionId,
     Prompt,
     Background,
+    Safeguards,
     // These may occur any number of times.
     Message,
     AltMessage,
@@ -73,6 +74,9 @@ pub(super) enum PeekPlace {
     Provider,
     Route,
     Thread,
+    /// native: the message that a thread continues; responses: whether the reply is stored.
+    ThreadMessage,
+    Store,
     BillingPolicy,
     McpServers,
     SearchOptions,
@@ -107,6 +111,7 @@ impl PeekPlace {
     pub(super) const fn unique(self) -> Option<&'static str> {
         Some(match self {
             Self::Model => "model",
+            Self::Safeguards => "safeguards",
             Self::Stream => "stream",
             Self::Messages => "messages",
             Self::Input => "input",

@@ -56,6 +56,9 @@ static PLUGIN: Node<PeekPlace> = Node::object(&[
     models("analysis_models", PeekPlace::PluginModel, &PLUGIN_MODEL),
 ]);
 
+static THREAD_KEYS: [MemberKey<PeekPlace>; 1] =
+    [key("previous_message_id", Node::value(PeekPlace::ThreadMessage, MAX_NAME))];
+
 static EDIT: Node<PeekPlace> = Node::object(&[model("model", PeekPlace::EditModel)]);
 static EDITS_KEYS: [MemberKey<PeekPlace>; 1] = [strict("edits", Node::array(&EDIT))];
 static COMPACTION_KEYS: [MemberKey<PeekPlace>; 1] = [model("model", PeekPlace::CompactionModel)];
@@ -295,6 +298,7 @@ pub(super) static BODY: Node<PeekPlace> = Node::object(&[
     strict("previous_response_id", Node::value(PeekPlace::PreviousResponseId, MAX_NAME)),
     strict("background", Node::value(PeekPlace::Background, 0)),
     strict("prompt", Node::value(PeekPlace::Prompt, 0)),
+    strict("safeguards", Node::value(PeekPlace::Safeguards, 0)),
     strict("tools", Node::array(&TOOL)),
     models("fallbacks", PeekPlace::Fallback, &FALLBACK),
     models("models", PeekPlace::Models, &LISTED_MODEL),
@@ -308,7 +312,8 @@ pub(super) static BODY: Node<PeekPlace> = Node::object(&[
     feature("inference_geo", PeekPlace::InferenceGeo),
     feature("provider", PeekPlace::Provider),
     feature("route", PeekPlace::Route),
-    feature("thread", PeekPlace::Thread),
+    strict("thread", Node::object(&THREAD_KEYS).tagged(PeekPlace::Thread)),
+    key("store", Node::value(PeekPlace::Store, 0)),
     feature("billing_policy", PeekPlace::BillingPolicy),
     feature("mcp_servers", PeekPlace::McpServers),
     feature("web_search_options", PeekPlace::SearchOptions),

@@ -86,7 +86,7 @@ impl PeekReader {
         }
         match found.tag {
             PeekPlace::Role => self.peek.texts.role(found.text),
-            PeekPlace::SystemText => self.peek.texts.system(inside(found)),
+            PeekPlace::SystemText => self.peek.texts.add_system(inside(found)),
             PeekPlace::Text => self.peek.texts.text(inside(found)),
             _ => {}
         }
@@ -127,6 +127,8 @@ impl PeekReader {
                 (_, Some(stream)) => self.peek.stream = Some(stream),
                 _ => self.refuse("stream", "a boolean is expected"),
             },
+            PeekPlace::Store => self.peek.is_not_stored = found.as_bool() == Some(false),
+            PeekPlace::Safeguards => self.peek.safeguards = Some(found.span.clone()),
             PeekPlace::Messages => self.peek.has_messages = self.is_array(found),
             PeekPlace::Contents => self.peek.has_contents = self.is_array(found),
             PeekPlace::Input => match found.kind {
@@ -141,7 +143,7 @@ impl PeekReader {
             PeekPlace::Request => self.peek.wrapped = found.kind == Kind::Object,
             PeekPlace::InnerModel => self.inner_model(found),
             PeekPlace::System | PeekPlace::Instructions if found.kind == Kind::String => {
-                self.peek.texts.system(inside(found));
+                self.peek.texts.add_system(inside(found));
             }
             PeekPlace::MaxTokens
             | PeekPlace::MaxOutputTokens
@@ -276,6 +278,7 @@ impl PeekReader {
             }
             PeekPlace::PromptCacheKey => &mut self.peek.prompt_cache_key,
             PeekPlace::PreviousResponseId => &mut self.peek.previous_response_id,
+            PeekPlace::ThreadMessage => &mut self.peek.thread_message,
             _ => return,
         };
         if let Some(text) = found.as_str().filter(|t| !t.is_empty()) {

@@ -25,7 +25,7 @@ pub(super) struct FirstTexts {
 }
 
 impl FirstTexts {
-    pub(super) fn system(&mut self, span: Range<usize>) {
+    pub(super) fn add_system(&mut self, span: Range<usize>) {
         if self.system.len() < MAX_TEXTS {
             self.system.push(span);
         }
@@ -56,6 +56,10 @@ impl FirstTexts {
         self.settled = self.messages.len();
         self.has_role = false;
         self.is_user = false;
+    }
+
+    pub(super) fn system(&self) -> &[Range<usize>] {
+        &self.system
     }
 
     pub(super) fn spans(&self) -> Vec<&Range<usize>> {

@@ -9,7 +9,7 @@ use crate::formats::conversation::{
     Arguments, Content, Media, MediaKind, Origin, Part, Role, Rule, Rules, Signature, Str, Text,
     Thinking, Tool, ToolCall, ToolName, ToolResult, Turn, Unsupported, json, locate, signature,
 };
-use crate::formats::json_read::List;
+use crate::formats::json_read::{Json, List};
 
 /// The members of all kinds of items and parts; so each is read in one pass.
 #[derive(Deserialize, Default)]
@@ -55,6 +55,16 @@ pub(super) struct Item<'a> {
     #[serde(borrow)]
     tools: Option<List<'a, WireTool<'a>>>,
     prompt_cache_breakpoint: Option<IgnoredAny>,
+    /// What a shell or a patch tool of the client does, as JSON.
+    #[serde(borrow, alias = "operation")]
+    action: Option<Json<'a>>,
+    /// Of one command of a shell.
+    #[serde(borrow)]
+    stdout: Option<Str<'a>>,
+    #[serde(borrow)]
+    stderr: Option<Str<'a>>,
+    #[serde(borrow)]
+    outcome: Option<Json<'a>>,
 }
 
 /// The content of the input.
@@ -114,7 +124,15 @@ impl<'a> Input<'a> {
                 let call = read_call(item, &kind, field)?;
                 self.push(Role::Assistant, Part::ToolCall(call), true);
             }
-            "function_call_output" | "custom_tool_call_output" => {
+            "shell_call" | "local_shell_call" | "apply_patch_call" if item.call_id.is_some() => {
+                let call = read_own_call(item, &kind);
+                self.push(Role::Assistant, Part::ToolCall(call), true);
+            }
+            "function_call_output"
+            | "custom_tool_call_output"
+            | "shell_call_output"
+            | "local_shell_call_output"
+            | "apply_patch_call_output" => {
                 let result = read_result(item, field, rules)?;
                 let joins = self.in_results;
                 self.push(Role::User, Part::ToolResult(result), joins);
@@ -201,6 +219,9 @@ fn read_content<'a>(
 }
 
 fn read_part<'a>(part: Item<'a>, field: &str, rules: &mut Rules) -> Result<Part<'a>, Unsupported> {
+    if part.outcome.is_some() || part.stdout.is_some() {
+        return Ok(Part::Text(command_output(&part).into()));
+    }
     rules.note_if(part.prompt_cache_breakpoint.is_some(), Rule::CacheMarks);
     let missing =
         |name: &str| Unsupported::new(format!("{field}.{name}"), "this field is required");
@@ -261,6 +282,28 @@ fn read_call<'a>(item: Item<'a>, kind: &str, field: &str) -> Result<ToolCall<'a>
     })
 }
 
+/// A call of one of the format's own tools, whose arguments are an object. For other formats it is a
+/// function of the same name.
+fn read_own_call<'a>(item: Item<'a>, kind: &str) -> ToolCall<'a> {
+    ToolCall {
+        id: item.call_id.map(Str::into_text).unwrap_or_default(),
+        name: ToolName::plain(kind.trim_end_matches("_call").to_owned()),
+        arguments: item.action.map_or("{}", |action| action.get()).into(),
+    }
+}
+
+/// What one command wrote, and how it ended unless that was well.
+fn command_output(item: &Item<'_>) -> String {
+    let texts = [&item.stdout, &item.stderr].into_iter().flatten();
+    let mut lines: Vec<String> = texts.map(|text| text.to_string()).collect();
+    let outcome = item.outcome.map(|outcome| outcome.get()).unwrap_or_default();
+    if !outcome.contains("\"exit_code\":0") && !outcome.contains("\"exit_code\": 0") {
+        lines.push(outcome.to_owned());
+    }
+    lines.retain(|line| !line.is_empty());
+    lines.join("\n")
+}
+
 fn read_result<'a>(
     item: Item<'a>,
     field: &str,
@@ -268,6 +311,7 @@ fn read_result<'a>(
 ) -> Result<ToolResult<'a>, Unsupported> {
     let id = item
         .call_id
+        .or(item.id)
         .ok_or_else(|| Unsupported::new(format!("{field}.call_id"), "this field is required"))?;
     let parts = read_content(item.output.unwrap_or_default(), &format!("{field}.output"), rules)?;
     Ok(ToolResult { id: id.into_text(), name: ToolName::default(), parts, is_error: false })

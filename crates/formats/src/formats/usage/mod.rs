@@ -381,7 +381,7 @@ impl UsageReader {
         self.events
     }
 
-    /// responses: the reply's id in its stream, if it is known.
+    /// native and responses: the reply's id, if it is known.
     pub fn reply_id(&self) -> Option<&str> {
         Some(self.tally.id.as_str()).filter(|id| !id.is_empty())
     }

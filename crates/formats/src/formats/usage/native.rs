@@ -89,12 +89,17 @@ static DELTA_KEYS: [MemberKey<UsageTag>; 6] = [
     key("estimated_tokens", Node::value(UsageTag::ThinkingTokens, 24)),
 ];
 
-static MESSAGE_KEYS: [MemberKey<UsageTag>; 3] =
-    [key("model", MODEL), key("usage", USAGE), key("input_transformations", CHANGES)];
+static MESSAGE_KEYS: [MemberKey<UsageTag>; 4] = [
+    key("id", Node::value(UsageTag::Id, 200)),
+    key("model", MODEL),
+    key("usage", USAGE),
+    key("input_transformations", CHANGES),
+];
 
 /// An event, or a whole message: their members do not collide.
 pub(super) static ROOT: Node<UsageTag> = Node::object(&[
     key("type", Node::value(UsageTag::Name, 64)),
+    key("id", Node::value(UsageTag::Id, 200)),
     key("message", Node::object(&MESSAGE_KEYS)),
     key("content_block", Node::object(&BLOCK_KEYS)),
     key("delta", Node::object(&DELTA_KEYS)),

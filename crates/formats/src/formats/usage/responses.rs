@@ -113,6 +113,7 @@ pub(super) static EVENT: Node<UsageTag> = Node::object(&[
 
 /// A whole response.
 pub(super) static BODY: Node<UsageTag> = Node::object(&[
+    key("id", Node::value(UsageTag::Id, 200)),
     key("model", MODEL),
     key("status", Node::value(UsageTag::Status, 64)),
     key("output", Node::array(&ITEM).tagged(UsageTag::Shape)),

@@ -12,7 +12,7 @@ pub(super) enum UsageTag {
     Name,
     /// The reply's own status.
     Status,
-    /// responses: the reply's id.
+    /// native and responses: the reply's id.
     Id,
     /// Generated text (also arguments of calls): content if it is not empty.
     Text,

@@ -94,7 +94,7 @@ pub(super) struct UsageTally {
     pub(super) shape: bool,
     pub(super) items: usize,
     pub(super) error: Option<UpstreamError>,
-    /// responses: the reply's id in its stream; empty until it is known.
+    /// native and responses: the reply's id; empty until it is known.
     pub(super) id: String,
     /// One bit for each answer: begun, and ended.
     begun: u64,

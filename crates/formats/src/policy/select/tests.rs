@@ -12,7 +12,8 @@ use crate::domain::ids::ProviderId;
 use crate::domain::key::CacheTtl;
 use crate::domain::limits::Limits;
 use crate::domain::provider::{
-    BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType, SwitchedOff,
+    AnthropicHost, BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType,
+    SwitchedOff,
 };
 use crate::domain::record::DecisionStep;
 use crate::domain::secret::Secret;
@@ -41,6 +42,7 @@ pub(in crate::policy) fn provider(id: i64, change: impl FnOnce(&mut Provider)) -
         cache_ttl: CacheTtl::Inherit,
         instructions: InstructionsStrategy::default(),
         preserve_client_ip: false,
+        anthropic_host: AnthropicHost::Auto,
         proxy_url: None,
         note: String::new(),
         health_since: NOW,
