@@ -169,9 +169,13 @@ fn wait_s(message: &str) -> Option<u64> {
     ms.map(|ms: f64| (ms / 1e3).ceil() as u64)
 }
 
-/// Whether a text has the native service's own words already.
-fn is_native(said: &str) -> bool {
-    said.to_ascii_lowercase().contains("prompt is too long")
+/// The words that a client searches, before what the provider said; not twice.
+fn led(words: &str, said: &str) -> String {
+    let wanted = words.trim_end_matches([':', '.']).to_ascii_lowercase();
+    if said.to_ascii_lowercase().contains(&wanted) {
+        return said.to_owned();
+    }
+    format!("{words} {said}")
 }
 
 /// The text of a rate limit, as clients read the time to wait from it.
@@ -225,28 +229,28 @@ impl Cause {
 
     fn message(self, format: WireFormat, said: &str) -> String {
         use WireFormat::{AltCli, Chat, Native, Responses};
-        const OF_RESPONSES: &str = "Your input exceeds the context window of this model. Please \
-                                    adjust your input and try again.";
+        const TOO_LONG: &str = "Your input exceeds the context window of this model. Please adjust \
+                                your input and try again.";
+        const IMAGE: &str = "The image data you provided does not represent a valid image.";
         match (self, format) {
             (Self::InputTooLong { figures: Some((input, most)) }, Native) => {
                 format!("prompt is too long: {input} tokens > {most} maximum")
             }
-            (Self::InputTooLong { figures: None }, Native) if is_native(said) => said.to_owned(),
-            (Self::InputTooLong { figures: None }, Native) => format!("prompt is too long: {said}"),
+            (Self::InputTooLong { figures: None }, Native) => led("prompt is too long:", said),
             (Self::InputTooLong { figures: Some((input, most)) }, Chat) => format!(
                 "This model's maximum context length is {most} tokens. However, your messages \
                  resulted in {input} tokens. Please reduce the length of the messages."
             ),
             (Self::InputTooLong { figures: Some((input, most)) }, Responses) => {
-                format!("{OF_RESPONSES} It has {input} tokens, and the model takes {most}.")
+                format!("{TOO_LONG} It has {input} tokens, and the model takes {most}.")
             }
-            (Self::InputTooLong { figures: None }, Chat | Responses) => OF_RESPONSES.to_owned(),
+            (Self::InputTooLong { figures: None }, Chat | Responses) => led(TOO_LONG, said),
             (Self::InputTooLong { figures: Some((input, most)) }, AltCli) => format!(
                 "The input token count ({input}) exceeds the maximum number of tokens allowed \
                  ({most})."
             ),
             (Self::InputTooLong { figures: None }, AltCli) => {
-                "The input token count exceeds the maximum number of tokens allowed.".to_owned()
+                led("The input token count exceeds the maximum number of tokens allowed.", said)
             }
             (Self::ReplyTooLong { input, reply, most }, Native) => format!(
                 "input length and `max_tokens` exceed context limit: {input} + {reply} > {most}, \
@@ -260,13 +264,11 @@ impl Cause {
                      reduce the length of the messages or completion."
                 )
             }
-            (Self::ImageTooLarge, Native) => format!("image exceeds the maximum: {said}"),
-            (Self::ImageUnreadable, Native) => format!("Could not process image: {said}"),
-            (Self::ImageTooLarge | Self::ImageUnreadable, Chat | Responses) => {
-                format!("The image data you provided does not represent a valid image. {said}")
-            }
+            (Self::ImageTooLarge, Native) => led("image exceeds the maximum:", said),
+            (Self::ImageUnreadable, Native) => led("Could not process image:", said),
+            (Self::ImageTooLarge | Self::ImageUnreadable, Chat | Responses) => led(IMAGE, said),
             (Self::ImageTooLarge | Self::ImageUnreadable, AltCli) => {
-                format!("Unable to process input image. {said}")
+                led("Unable to process input image.", said)
             }
             (Self::RateLimited { .. }, _) if wait_s(&said.to_ascii_lowercase()).is_some() => {
                 said.to_owned()
