@@ -41,6 +41,12 @@ LIMITS = ("max_input_tokens", "max_output_tokens")
 FLAGS = ("supports_fast_mode",)
 # Factors on the rates, in `provider_specific_entry`; its other members are no prices.
 FACTORS = ("fast", "us")
+# Models that the list lacks so far, from the vendor's own page: the listed model whose rates they have, factors on
+# the rates of some tiers, and the source. An entry of the list itself comes first.
+ADDED = {
+    # "Ultrafast costs 3 times the Standard rate through February 28, 2027", the listed model 6 times.
+    "gpt-6.2-sol": ("gpt-6.1-sol", {"_ultrafast": Decimal("0.5")}, "OpenAI's model page, 2026-11-28"),
+}
 # Fields that are prices: the rates, their tiers and thresholds, and fees. Fields with such a name that
 # the gateway does not apply are kept, so that `tollgate check` can report them.
 PRICED = re.compile(r"cost|price|pricing")
@@ -90,7 +96,18 @@ def table(listed, source):
         key = (order.index(provider), not (prefix and name.startswith(prefix)))
         if short not in rank or key < rank[short]:
             prices[short], rank[short] = facts, key
+    for name, (like, factors, page) in ADDED.items():
+        if name not in prices and like in prices:
+            prices[name] = added(prices[like], factors) | {"source": page}
     return prices
+
+
+def added(like, factors):
+    """The entry `like`, with the factors on the rates whose names end so."""
+    def rate(name, value):
+        factor = next((factor for end, factor in factors.items() if name.endswith(end)), 1)
+        return value if factor == 1 else value * factor
+    return {name: rate(name, value) for name, value in like.items()}
 
 
 def number(value):

@@ -6,8 +6,8 @@
 #   scripts/setup.sh run        also Node, and with it the web UI (admin/dist), when it has changed
 #   scripts/setup.sh demo       also curl
 #   scripts/setup.sh test       also PostgreSQL, Redis, Chromium, strace, cargo-deny and cargo-shear,
-#                               for the client tests Python and Node packages, and what test-deploy
-#                               needs (on x86_64)
+#                               for the client tests Python and Node packages and tmux, and what
+#                               test-deploy needs (on x86_64)
 #   scripts/setup.sh test-system  only the part of `test` that is Rust or comes from apt;
 #                               scripts/test.sh installs the rest beside the compiler
 #   scripts/setup.sh bench      also nginx
@@ -117,6 +117,7 @@ for_test() {
   want "$(browser)" have "$(browser)"
   want curl have curl
   want strace have strace
+  want tmux have tmux
   want python3 have python3
   want python3-venv venv_works
 }

@@ -77,3 +77,33 @@ async fn the_services_take_every_converted_request() {
     assert!(count > 200, "only {count} requests");
     assert!(faults.is_empty(), "{} of {count}:\n{}", faults.len(), faults.join("\n"));
 }
+
+#[tokio::test]
+async fn of_what_a_conversion_writes_the_version_of_2026_refuses_only_the_sampling() {
+    let mock = tollgate_mock::router();
+    let (mut count, mut sampled) = (0, 0);
+    for source in sources().iter().filter(|source| source.kind == "request") {
+        for to in targets(source.format).filter(|to| *to == WireFormat::Native) {
+            let options = RequestOptions::new(upstream_model(to), false);
+            let Ok(done) = convert::request(source.format, to, &source.bytes, &options) else {
+                continue;
+            };
+            count += 1;
+            let mut body: Value = serde_json::from_slice(&done.body).unwrap();
+            let members = body.as_object_mut().unwrap();
+            let before = members.len();
+            for field in ["temperature", "top_p", "top_k"] {
+                members.remove(field);
+            }
+            sampled += usize::from(members.len() < before);
+            let mut ask = ask(to, false, body.to_string().into_bytes());
+            ask.headers_mut().insert("anthropic-version", "2026-10-21".parse().unwrap());
+            let reply = mock.clone().oneshot(ask).await.unwrap();
+            let status = reply.status();
+            let bytes = axum::body::to_bytes(reply.into_body(), 1 << 24).await.unwrap();
+            let text = String::from_utf8_lossy(&bytes);
+            assert_eq!(status, StatusCode::OK, "{} {}: {text}", source.case, source.format);
+        }
+    }
+    assert!(count > 30 && sampled > 0, "{count} requests, {sampled} with sampling");
+}

@@ -102,7 +102,8 @@ async fn a_cut_or_failed_stream_never_ends_as_if_it_were_whole() {
 async fn an_upstream_error_reaches_each_client_in_its_own_format() {
     for provider in FORMATS {
         let fixture = pair(provider).await;
-        let error = json!({"type": "invalid_request_error", "message": "prompt is too long: 9 tokens > 8 maximum"});
+        let error =
+            json!({"type": "invalid_request_error", "message": "this is no request: 9 > 8"});
         fixture.upstream.default(json!({"status": 400, "error": error})).await;
         for client in FORMATS {
             let answer =
@@ -110,7 +111,10 @@ async fn an_upstream_error_reaches_each_client_in_its_own_format() {
             assert_eq!(answer.status(), 400, "{client} from {provider}");
             let body: Value = answer.json().await.unwrap();
             let message = body["error"]["message"].as_str().unwrap_or_default();
-            assert!(message.contains("prompt is too long"), "{client} from {provider}: {body}");
+            assert!(
+                message.contains("this is no request: 9 > 8"),
+                "{client} from {provider}: {body}"
+            );
             match client {
                 "native" => assert_eq!(body["type"], "error"),
                 "alt-cli" => assert!(body["error"]["status"].is_string(), "{body}"),

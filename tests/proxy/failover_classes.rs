@@ -79,8 +79,17 @@ async fn six_codes_end_a_request_whatever_status_they_come_with() {
             bad.default(fault.clone()).await;
             for (format, stream) in FORMATS.into_iter().zip([false, true, true, false]) {
                 let (status, body) = ask(&fixture, format, stream, asked).await;
-                assert_eq!(u64::from(status), upstream.unwrap_or(own), "{fault} {format}: {body}");
-                assert_eq!(body["error"]["message"], "as told", "{fault} {format}: {body}");
+                let what = format!("{fault} {format}: {body}");
+                let told = body["error"]["message"].as_str().unwrap();
+                // Clients of other formats recover from this one by words and status of their own
+                // service (`error_words.rs`).
+                let is_told_anew = code == "prompt_too_long" && format != "native";
+                let expected = upstream.filter(|_| !is_told_anew).unwrap_or(own);
+                assert_eq!(u64::from(status), expected, "{what}");
+                match code {
+                    "prompt_too_long" => assert!(told.ends_with("as told"), "{what}"),
+                    _ => assert_eq!(told, "as told", "{what}"),
+                }
                 asked += 1;
             }
         }
@@ -368,7 +377,8 @@ async fn an_error_in_place_of_a_converted_reply_is_judged_by_its_code() {
         bad.default(fault.clone()).await;
         let (status, body) = ask(&fixture, "native", stream, bad.requests().await.len()).await;
         assert_eq!(status, 400, "{fault} {stream}: {body}");
-        assert_eq!(body["error"]["message"], "as told", "{fault} {stream}: {body}");
+        let message = "prompt is too long: as told";
+        assert_eq!(body["error"]["message"], message, "{fault} {stream}: {body}");
     }
     assert_eq!((bad.requests().await.len(), healthy.requests().await.len()), (4, 0));
 }

@@ -62,10 +62,18 @@ class Services:
         assert status == 200 and reply["ok"], f"{name}: {status} {reply}"
         return reply.get("data")
 
+    def received(self, count):
+        """The newest `count` requests that the providers received, oldest first."""
+        return call(f"{self.mock}/mock/requests?last={count}")[1]
+
     def images(self, model):
         """The images in the newest request that the provider behind `model` received, each as (media type, bytes)."""
-        newest = call(f"{self.mock}/mock/requests?last=1")[1]
-        return images(model.removeprefix("via-"), newest[0]["body"])
+        return images(model.removeprefix("via-"), self.received(1)[0]["body"])
+
+    def script(self, model, *directives):
+        """What the provider behind `model` does with the next requests, one directive each."""
+        key = f"upstream-{model.removeprefix('via-')}"
+        assert call(f"{self.mock}/mock/script?key={key}", list(directives))[0] < 300
 
 
 def call(url, body=None, headers=None, method=None):

@@ -5,11 +5,13 @@ import os
 import pathlib
 import shutil
 import subprocess
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUN_SECONDS = 300
 # The time-out of a refused run. The start may be slow; the measured time begins with the first request.
 REFUSED_SECONDS = 140
+SCREEN_SECONDS = 60
 # The command for the programs' shell tools, and its output, which proves that it ran.
 COMMAND = "echo made > made.txt && seq -s - 40 42"
 PRINTED = "40-41-42"
@@ -42,6 +44,10 @@ class Program:
         assert done.returncode != 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 
+    def terminal(self, *arguments):
+        """The program in a terminal of its own."""
+        return Terminal([self.path, *arguments], self.environment | {"TERM": "xterm-256color", "LANG": "C.UTF-8"}, self.work)
+
     def events(self, *arguments):
         """The same, as one JSON value per line."""
         return [json.loads(line) for line in self.run(*arguments).splitlines() if line.startswith("{")]
@@ -49,6 +55,43 @@ class Program:
     def made(self):
         """The content of the file that the command wrote."""
         return (self.work / "made.txt").read_text()
+
+
+class Terminal:
+    """A program in a terminal, by a tmux server of its own that ends with the block."""
+
+    def __init__(self, command, environment, folder):
+        self.tmux = ["tmux", "-S", str(folder.parent / "tmux"), "-f", "/dev/null"]
+        variables = [f"{name}={value}" for name, value in environment.items()]
+        size = ["-x", "150", "-y", "50", "-c", str(folder)]
+        self.start = ["new-session", "-d", *size, "env", "-i", *variables, *command]
+
+    def __enter__(self):
+        self.say(*self.start)
+        return self
+
+    def __exit__(self, *_):
+        self.say("kill-server")
+
+    def say(self, *words):
+        return subprocess.run([*self.tmux, *words], check=True, capture_output=True, text=True, timeout=RUN_SECONDS).stdout
+
+    def screen(self, *texts):
+        """The screen, once it shows one of the texts. Line breaks count as blanks."""
+        end = time.monotonic() + SCREEN_SECONDS
+        while True:
+            shown = " ".join(self.say("capture-pane", "-p").split())
+            if any(text in shown for text in texts):
+                return shown
+            assert time.monotonic() < end, shown
+            time.sleep(0.1)
+
+    def type(self, text):
+        self.say("send-keys", "-l", text)
+        self.screen(text[-20:])
+        # Programs take an Enter that follows at once for a part of pasted text.
+        time.sleep(1)
+        self.say("send-keys", "Enter")
 
 
 def find(name):

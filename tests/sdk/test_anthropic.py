@@ -27,6 +27,20 @@ def test_answer(client, account, model):
     account.check(model, inputTokens=120, outputTokens=7)
 
 
+def test_api_version(client, services, model):
+    # The SDK's own version goes on to providers of its format, and so does what it refuses.
+    sampled = {"extra_body": {"temperature": 0.5}}
+    if model == "via-native":
+        with pytest.raises(anthropic.BadRequestError, match="temperature: Extra inputs are not permitted"):
+            client.messages.create(model=model, **ask("hello"), **sampled)
+        sent = services.received(1)[0]["headers"]["anthropic-version"]
+        assert sent == "2026-10-21" == client.default_headers["anthropic-version"]
+        client.messages.create(model=model, **ask("hello"))
+    else:
+        client.messages.create(model=model, **ask("hello"), **sampled)
+        assert "anthropic-version" not in services.received(1)[0]["headers"]
+
+
 def test_stream(client, account, model):
     wanted = mock(text=TEXT, events=6, chunking="split", usage={"input": 120, "output": 7})
     with client.messages.stream(model=model, **ask(f"hello {wanted}")) as stream:

@@ -49,6 +49,7 @@ pub(super) fn compose(
         include_usage: asked.include_usage,
         deltas: directive.events,
         pings: directive.pings,
+        verdict: directive.safeguards,
         wrapped: route.wrapped,
         sse: false,
         request,

@@ -15,7 +15,7 @@ use http::request::Parts;
 use memchr::memmem;
 use serde_json::Value;
 
-use super::directive::Finish;
+use super::directive::{Finish, Verdict};
 use super::path;
 use super::play::{PlayStep, Playback};
 use super::query::query;
@@ -71,6 +71,7 @@ fn prebuild(format: WireFormat) -> Prebuilt {
         model: "bench".to_owned(),
         parts: vec![MockPart::Text(text)],
         finish: Finish::Stop,
+        verdict: Verdict::default(),
         usage: Some(usage),
         include_usage: true,
         deltas: Some(TEXT_EVENTS),

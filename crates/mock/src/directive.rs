@@ -85,6 +85,25 @@ pub struct Directive {
     pub strict: Option<bool>,
     /// Names of the models in the listing.
     pub models: Option<Vec<String>>,
+    /// Native: what the check of tool calls answers to a request with `safeguards`.
+    pub safeguards: Verdict,
+}
+
+/// What the native service's check of tool calls (`safeguards`) says of the calls of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Each call is harmless.
+    #[default]
+    NotFlagged,
+    /// Each call is dangerous.
+    Flagged,
+    /// No call could be checked.
+    Unavailable,
+    /// The service does not check this session.
+    Unsupported,
+    /// The reply says nothing of a check.
+    Absent,
 }
 
 /// An error to report; fields that are absent follow from the status.

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::directive::Finish;
+use super::directive::{Finish, Verdict};
 use tollgate_formats::domain::usage::Usage;
 
 /// Letters per text delta if the number of deltas is not given.
@@ -57,6 +57,8 @@ pub(super) struct MockReply {
     pub deltas: Option<usize>,
     /// Keep-alive events before the first content.
     pub pings: usize,
+    /// Native: what the check of tool calls says, if the request asks for it.
+    pub verdict: Verdict,
     /// alt-cli: wrap in `{response}`.
     pub wrapped: bool,
     /// alt-cli: event stream (`alt=sse`), else a JSON array.

@@ -11,6 +11,7 @@ use crate::domain::fee::Fee;
 use crate::domain::ids::WordId;
 use crate::domain::price::CostKind;
 use crate::formats::bad_request::BadRequest;
+use crate::formats::error::words;
 use crate::limits::Denied;
 use crate::policy::bill::IMAGES;
 use crate::policy::client_version::{Client, Version};
@@ -227,8 +228,12 @@ impl Refusal {
                 RefusalReply::new(502, "api_error", message.as_str())
             }
             Self::UpstreamRateLimited { retry_after_ms } => {
-                RefusalReply::new(429, "rate_limit_error", "every provider is rate limited")
+                let wait_s = retry_after_ms.map(|ms| ms.div_ceil(1000).max(1));
+                let message = words::rate_limited("every provider is rate limited", wait_s);
+                RefusalReply::new(429, "rate_limit_error", message)
+                    .code("rate_limit_exceeded")
                     .retry_after(*retry_after_ms)
+                    .extra("retry_delay_s", wait_s)
             }
             _ => RefusalReply::new(
                 500,

@@ -55,6 +55,16 @@ impl RefusalReply {
         self
     }
 
+    /// Adds a member to the error object, if there is a value.
+    pub(in crate::proxy) fn extra(
+        mut self,
+        name: &'static str,
+        value: Option<impl Into<Value>>,
+    ) -> Self {
+        self.extra.extend(value.map(|value| (name, value.into())));
+        self
+    }
+
     pub(in crate::proxy) fn retry_after(self, ms: Option<u64>) -> Self {
         match ms {
             Some(ms) => self.header("retry-after", ms.div_ceil(1000).max(1)),

@@ -12,7 +12,7 @@ use crate::domain::usage::Usage;
 use crate::formats::bom;
 use crate::formats::convert::{self, ReplyContext, ReplyProblem, StreamConverter, StreamProblem};
 use crate::formats::count;
-use crate::formats::error::{self, ErrorReply, UpstreamError};
+use crate::formats::error::{self, ErrorReply, UpstreamError, words};
 use crate::formats::native::safeguards::reply::CheckedReply;
 use crate::formats::usage::{Bill, HideUsageChunk, UsageReader};
 use crate::proxy::blocking::INLINE_MAX;
@@ -329,14 +329,18 @@ impl ReshapedReply {
         }
         let reply =
             ErrorReply { status: 502, kind: "api_error", message, code: None, extra: &extra };
-        let reported = self.error().is_some();
+        let reported = self.error();
         match &mut self.shape {
             Shape::Events(converter) => {
                 let mut out = Vec::new();
-                converter.fail(&reply, &mut out);
+                let cause = reported.as_ref().and_then(words::cause);
+                match cause.map(|cause| cause.words(format, message)) {
+                    Some(words) => converter.fail(&words.reply(&words.extra()), &mut out),
+                    None => converter.fail(&reply, &mut out),
+                }
                 out
             }
-            _ if reported => Vec::new(),
+            _ if reported.is_some() => Vec::new(),
             _ => error::stream_event(format, &reply),
         }
     }

@@ -7,7 +7,7 @@ use super::failure::Failure;
 use super::forwarding::Forwarding;
 use crate::domain::error_rule::OverrideResponse;
 use crate::domain::record::{DecisionStep, RequestOutcome};
-use crate::formats::error::{self, ErrorReply};
+use crate::formats::error::{self, ErrorReply, words};
 use crate::formats::route::Operation;
 use crate::policy::error_rules::ReadyRule;
 use crate::proxy::context::RequestContext;
@@ -45,9 +45,13 @@ pub(super) fn of_client_error(
     rule: Option<&ReadyRule>,
 ) -> Answer {
     // The record has what the client is told; the decision chain what the provider answered.
-    let (body, told) = match rule.and_then(|rule| rule.response.as_ref()) {
-        Some(response) => (overridden(ctx, response, status), response.message.clone()),
-        None => (providers_words(ctx, failure, status), failure.describe()),
+    let (body, told, status) = match rule.and_then(|rule| rule.response.as_ref()) {
+        Some(response) => (overridden(ctx, response, status), response.message.clone(), status),
+        None => {
+            let is_ruled = rule.is_some_and(|rule| rule.rule.override_status.is_some());
+            let (body, own) = providers_words(ctx, failure, status);
+            (body, failure.describe(), if is_ruled { status } else { own })
+        }
     };
     let ending = Ending { outcome: RequestOutcome::ClientError, status, error: Some(told) };
     Answer { ending, headers: Vec::new(), body }
@@ -60,8 +64,9 @@ fn overridden(ctx: &RequestContext, response: &OverrideResponse, status: u16) ->
     error::body(ctx.format, &ErrorReply { status, kind, message, code, extra: &[] }).into()
 }
 
-/// The provider's error for the client, unchanged if it is in the client's format.
-fn providers_words(ctx: &RequestContext, failure: &Failure, status: u16) -> Bytes {
+/// The provider's error for the client with its status: unchanged if it is in the client's format,
+/// else in the words of the client's own service where it recovers by them.
+fn providers_words(ctx: &RequestContext, failure: &Failure, status: u16) -> (Bytes, u16) {
     let asked = ctx.record.as_ref().and_then(|record| record.asked.as_ref());
     let same_format = asked.is_some_and(|asked| asked.provider.kind.format() == ctx.format);
     let fallback = failure.public();
@@ -69,13 +74,21 @@ fn providers_words(ctx: &RequestContext, failure: &Failure, status: u16) -> Byte
         Failure::ErrorReply(e)
             if same_format && e.status == status && error::has_shape(ctx.format, &e.body) =>
         {
-            return e.body.clone();
+            return (e.body.clone(), status);
         }
         Failure::ErrorReply(e) => {
+            if let Some(cause) = words::cause(&e.error) {
+                let words = cause.words(ctx.format, &e.error.message);
+                return (
+                    error::body(ctx.format, &words.reply(&words.extra())).into(),
+                    words.status,
+                );
+            }
             (e.error.kind.as_deref(), e.error.code.as_deref(), e.error.message.as_str())
         }
         _ => (None, None, fallback.as_str()),
     };
     let kind = error::kind_for(ctx.format, kind, status);
-    error::body(ctx.format, &ErrorReply { status, kind, message, code, extra: &[] }).into()
+    let body = error::body(ctx.format, &ErrorReply { status, kind, message, code, extra: &[] });
+    (body.into(), status)
 }

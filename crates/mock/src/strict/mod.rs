@@ -143,7 +143,7 @@ pub(super) fn request(
         WireFormat::Native if !parts.headers.contains_key("anthropic-version") => {
             Err(WireFault::bad("anthropic-version: header is required"))
         }
-        WireFormat::Native => native::check(body, counting),
+        WireFormat::Native => native::check(body, counting, &parts.headers),
         WireFormat::Chat => chat::check(body),
         WireFormat::Responses => responses::check(body),
         WireFormat::AltCli if counting && inner["generateContentRequest"].is_object() => {

@@ -1,12 +1,20 @@
 //! Requests that the native messages service refuses.
 
+use http::HeaderMap;
 use serde_json::Value;
 
 use super::names::{in_range, is_name, items, text, unknown};
 use super::{native_messages, schema};
 use crate::wire::WireFault;
 
-const FIELDS: [&str; 32] = [
+/// The version of 2026, which the SDKs of that year send: `anthropic-version: 2026-10-21`.
+pub(super) const VERSION_2026: &str = "2026-10-21";
+/// The beta without which `safeguards` is an unknown field.
+pub(super) const SAFEGUARDS: &str = "dangerous-tool-use-2026-09-03";
+/// What no model samples by under [`VERSION_2026`].
+const SAMPLING: [&str; 3] = ["temperature", "top_p", "top_k"];
+
+const FIELDS: [&str; 33] = [
     "model",
     "messages",
     "max_tokens",
@@ -39,6 +47,7 @@ const FIELDS: [&str; 32] = [
     "anthropic_beta",
     "user_profile_id",
     "workspace_id",
+    "safeguards",
 ];
 /// Fields that are valid only in a request for a reply.
 const NOT_COUNTED: [&str; 8] = [
@@ -55,10 +64,18 @@ const MOST_CACHE_MARKS: usize = 4;
 const LEAST_BUDGET: u64 = 1024;
 pub(super) const LONGEST_NAME: usize = 128;
 
-/// Checks a body. `counting`: for the token counting operation.
-pub(super) fn check(body: &Value, counting: bool) -> Result<(), WireFault> {
+/// Checks a body. `counting`: for the token counting operation. `headers` have the version and the
+/// betas.
+pub(super) fn check(body: &Value, counting: bool, headers: &HeaderMap) -> Result<(), WireFault> {
     let extra = |field: &str| WireFault::bad(format!("{field}: Extra inputs are not permitted"));
     if let Some(field) = unknown(body, &FIELDS) {
+        return Err(extra(field));
+    }
+    if !body["safeguards"].is_null() && !has(headers, "anthropic-beta", SAFEGUARDS) {
+        return Err(extra("safeguards"));
+    }
+    let is_of_2026 = has(headers, "anthropic-version", VERSION_2026);
+    if let Some(field) = SAMPLING.iter().find(|field| is_of_2026 && body.get(**field).is_some()) {
         return Err(extra(field));
     }
     if let Some(field) = NOT_COUNTED.iter().find(|field| counting && body.get(**field).is_some()) {
@@ -72,7 +89,16 @@ pub(super) fn check(body: &Value, counting: bool) -> Result<(), WireFault> {
     schema::check(&body["output_config"]["format"]["schema"], "output_config.format.schema")?;
     tools(body)?;
     native_messages::check(body)?;
+    if is_of_2026 {
+        native_messages::of_2026(body)?;
+    }
     cache_marks(body)
+}
+
+/// Whether one of the header's values, which are lists, has the element.
+fn has(headers: &HeaderMap, name: &str, element: &str) -> bool {
+    let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|one| one.trim() == element)
 }
 
 fn scalars(body: &Value, counting: bool) -> Result<(), WireFault> {
@@ -147,7 +173,7 @@ fn newer_models(body: &Value) -> Result<(), WireFault> {
     if forced && (is_one(&UNFORCED) || beside_thinking) {
         return Err(WireFault::bad("tool_choice: forced tool use is not supported".to_owned()));
     }
-    match ["temperature", "top_p", "top_k"].iter().find(|field| !body[**field].is_null()) {
+    match SAMPLING.iter().find(|field| !body[**field].is_null()) {
         Some(field) => Err(WireFault::bad(format!("{field}: is not supported for this model"))),
         None => Ok(()),
     }

@@ -50,6 +50,30 @@ pub(super) fn check(body: &Value) -> Result<(), WireFault> {
     if body["thinking"]["type"] == "enabled" { thinking_first(messages) } else { Ok(()) }
 }
 
+/// What the version 2026-10-21 no longer takes: documents that an assistant says, and citations on
+/// a user's text.
+pub(super) fn of_2026(body: &Value) -> Result<(), WireFault> {
+    for (at, message) in items(&body["messages"]).iter().enumerate() {
+        for (index, block) in items(&message["content"]).iter().enumerate() {
+            let path = format!("messages.{at}.content.{index}");
+            match (text(&message["role"]), text(&block["type"])) {
+                ("assistant", "document") => {
+                    return Err(WireFault::bad(format!(
+                        "{path}: `document` blocks can only be in `user` messages"
+                    )));
+                }
+                ("user", "text") if !items(&block["citations"]).is_empty() => {
+                    return Err(WireFault::bad(format!(
+                        "{path}.text.citations: Extra inputs are not permitted"
+                    )));
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
 fn shape(message: &Value, at: usize, last: bool) -> Result<(), WireFault> {
     let role = text(&message["role"]);
     if !matches!(role, "user" | "assistant" | "system") {

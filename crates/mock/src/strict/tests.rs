@@ -1,5 +1,6 @@
 //! Bodies that each service accepts, and small changes that it refuses.
 
+use http::HeaderMap;
 use serde_json::{Value, json};
 
 use super::*;
@@ -37,10 +38,11 @@ fn native_refusals() {
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": "r"}]}, {"type": "text", "text": "x"}]},
             {"role": "system", "content": "note", "output_config": {"effort": "medium"}}]});
     refuses(
-        |body| native::check(body, false),
+        |body| native::check(body, false, &HeaderMap::new()),
         &good,
         &[
             ("/foo", json!(1), "foo: Extra inputs"),
+            ("/safeguards", json!([]), "safeguards: Extra inputs"),
             ("/max_tokens", Value::Null, "max_tokens"),
             ("/max_tokens", json!(1500), "greater than"),
             ("/temperature", json!(2), "range"),
@@ -87,7 +89,40 @@ fn native_refusals() {
         .map(|_| json!({"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}}))
         .collect();
     let many = json!({"model": "m", "messages": [{"role": "user", "content": marks}]});
-    assert!(native::check(&many, true).unwrap_err().message.contains("maximum of 4"));
+    let fault = native::check(&many, true, &HeaderMap::new()).unwrap_err();
+    assert!(fault.message.contains("maximum of 4"));
+}
+
+#[test]
+fn native_refusals_of_the_version_of_2026() {
+    let document = json!({"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "x"}});
+    let cited = json!({"type": "text", "text": "x", "citations": [{"type": "char_location"}]});
+    let good = json!({"model": "m", "max_tokens": 9, "safeguards": [{"type": "dangerous_tool_use"}], "messages": [
+        {"role": "user", "content": [{"type": "text", "text": "x", "citations": []}, document]},
+        {"role": "assistant", "content": [cited]}, {"role": "user", "content": "y"}]});
+    fn headers(version: &str) -> HeaderMap {
+        let betas = format!("a, {}", native::SAFEGUARDS);
+        let all = [("anthropic-version", version), ("anthropic-beta", &betas)];
+        let all = all.map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
+        all.into_iter().collect()
+    }
+    let changes = [
+        ("/temperature", json!(1), "temperature: Extra inputs are not permitted"),
+        ("/top_p", json!(1), "top_p: Extra inputs are not permitted"),
+        ("/top_k", json!(1), "top_k: Extra inputs are not permitted"),
+        ("/messages/1/content/0", document.clone(), "messages.1.content.0: `document`"),
+        ("/messages/0/content/0", cited.clone(), "messages.0.content.0.text.citations"),
+    ];
+    refuses(|body| native::check(body, false, &headers(native::VERSION_2026)), &good, &changes);
+    let accepts = |body: &Value| native::check(body, false, &headers("2023-06-01"));
+    for (pointer, value, _) in &changes {
+        let mut body = good.clone();
+        match body.pointer_mut(pointer) {
+            Some(place) => *place = value.clone(),
+            None => body[&pointer[1..]] = value.clone(),
+        }
+        accepts(&body).unwrap_or_else(|fault| panic!("{pointer}: {}", fault.message));
+    }
 }
 
 #[test]

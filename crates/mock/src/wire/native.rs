@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::sse;
-use crate::directive::Finish;
+use crate::directive::{Finish, Verdict};
 use crate::reply::{MockCall, MockPart, MockReply};
 use tollgate_formats::domain::usage::Usage;
 
@@ -19,6 +19,9 @@ pub(super) fn whole(reply: &MockReply) -> Value {
     message["content"] = Value::Array(content);
     message["stop_reason"] = json!(stop_reason(reply.finish));
     message["stop_sequence"] = stop_sequence(reply);
+    if let Some(results) = safeguard_results(reply) {
+        message["safeguard_results"] = results;
+    }
     if let Some(usage) = &reply.usage {
         message["usage"] = full_usage(usage, usage.output);
     }
@@ -65,6 +68,31 @@ fn stop_sequence(reply: &MockReply) -> Value {
     }
 }
 
+/// The result of the check of tool calls, which the request asks for with `safeguards`.
+fn safeguard_results(reply: &MockReply) -> Option<Value> {
+    let asked = !reply.request["safeguards"].is_null();
+    let status = match reply.verdict {
+        _ if !asked => return None,
+        Verdict::Absent => return None,
+        Verdict::Unsupported => json!({"type": "unsupported"}),
+        verdict => {
+            let said = match verdict {
+                Verdict::Flagged => json!({"type": "evaluated", "outcome": "flagged",
+                    "explanation": "The mock was asked to flag this call."}),
+                Verdict::Unavailable => json!({"type": "unavailable", "reason": "error"}),
+                _ => json!({"type": "evaluated", "outcome": "not_flagged"}),
+            };
+            let calls = reply.parts.iter().filter_map(|part| match part {
+                MockPart::MockCall(call) => Some((call.id(CALL_PREFIX), said.clone())),
+                _ => None,
+            });
+            let calls: serde_json::Map<_, _> = calls.collect();
+            json!({"type": "available", "tool_uses": calls})
+        }
+    };
+    Some(json!([{"type": "dangerous_tool_use", "status": status}]))
+}
+
 fn full_usage(usage: &Usage, output: u64) -> Value {
     let mut value = short_usage(usage, output);
     value["cache_creation"] = json!({
@@ -94,8 +122,11 @@ pub(super) fn events(reply: &MockReply) -> Vec<String> {
     for (index, part) in reply.parts.iter().enumerate() {
         block_events(reply, index, part, &mut events);
     }
-    let delta =
+    let mut delta =
         json!({"stop_reason": stop_reason(reply.finish), "stop_sequence": stop_sequence(reply)});
+    if let Some(results) = safeguard_results(reply) {
+        delta["safeguard_results"] = results;
+    }
     let mut last = json!({"type": "message_delta", "delta": delta});
     if let Some(usage) = &reply.usage {
         last["usage"] = short_usage(usage, usage.output);

@@ -13,6 +13,7 @@
 //! [`read()`] parses upstream errors. Other modules decide the status and kind of an error.
 
 mod read;
+pub mod words;
 
 use serde_json::{Map, Value, json};
 

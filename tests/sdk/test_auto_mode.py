@@ -1,0 +1,107 @@
+"""Claude Code in auto mode: its check of tool calls runs at the provider, headless and in a terminal."""
+
+import json
+
+import pytest
+from conftest import TYPES, mock
+from launch import COMMAND, PRINTED, Program
+
+FORMAT = "native"
+BETAS = ["dangerous-tool-use-2026-09-03", "afk-mode-2026-01-31"]
+# A shell within the shell: the client runs a plain command of this kind without the check.
+CALL = {"name": "Bash", "arguments": {"command": f"sh -c '{COMMAND}'", "description": "make a file"}}
+CONVERTED = [f"via-{kind}" for kind in TYPES if kind != "native"]
+# What the user reads where nothing answers for the check.
+NO_CHECK = "doesn't pass it through"
+
+
+@pytest.fixture
+def claude(services, account, tmp_path):
+    if services.direct:
+        pytest.skip("only a gateway has several providers")
+    quiet = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_ERROR_REPORTING", "DISABLE_TELEMETRY")
+    environment = {"ANTHROPIC_BASE_URL": services.proxy, "ANTHROPIC_AUTH_TOKEN": account.key}
+    return Program("claude", tmp_path, environment | {name: "1" for name in quiet})
+
+
+def prompt(**more):
+    return f"Do it. {mock(text='I will run it.', tools=[CALL], **more)}"
+
+
+def run(claude, model, **more):
+    """The events of a headless run that ends, whatever was allowed."""
+    arguments = ("--permission-mode", "auto", "--output-format", "stream-json", "--verbose")
+    return claude.events("-p", prompt(**more), "--model", model, *arguments)
+
+
+def of_kind(events, subtype):
+    return [event for event in events if event["type"] == "system" and event["subtype"] == subtype]
+
+
+def test_a_call_that_is_not_flagged_runs(claude, account, services):
+    events = run(claude, "via-native")
+    assert claude.made() == "made\n" and PRINTED in events[-1]["result"]
+    assert events[-1]["permission_denials"] == [] and not of_kind(events, "informational")
+    # The provider gets field and betas as the client sent them, in each request.
+    for one in services.received(2):
+        [safeguard] = one["body"]["safeguards"]
+        assert (safeguard["type"], safeguard["classifier_context"]["permission_mode"]) == ("dangerous_tool_use", "auto")
+        assert [beta for beta in one["headers"]["anthropic-beta"].split(",") if beta in BETAS] == BETAS
+    account.check("via-native", count=2, streamed=True)
+
+
+def test_a_call_that_is_flagged_does_not_run(claude, services):
+    events = run(claude, "via-native", safeguards="flagged")
+    assert not (claude.work / "made.txt").exists()
+    [denied] = of_kind(events, "permission_denied")
+    assert denied["decision_reason"] == "The mock was asked to flag this call."
+    [safeguard] = services.received(1)[0]["body"]["safeguards"]
+    assert len(safeguard["classifier_context"]["refused_calls"]) == 1
+
+
+def test_a_check_without_an_answer_is_no_fault_of_the_gateway(claude):
+    events = run(claude, "via-native", safeguards="unavailable")
+    assert not (claude.work / "made.txt").exists()
+    assert of_kind(events, "permission_denied") and not of_kind(events, "informational")
+
+
+@pytest.mark.parametrize("route", ["via-native", *CONVERTED])
+def test_without_a_check_the_client_says_so_and_runs_nothing(claude, services, route):
+    # On a native route only if the provider says so.
+    events = run(claude, route, safeguards="unsupported")
+    assert not (claude.work / "made.txt").exists()
+    [told] = of_kind(events, "informational")
+    host = services.proxy.removeprefix("http://")
+    assert f"your requests go through {host}, which {NO_CHECK}" in told["content"]
+
+
+def test_a_provider_that_refuses_the_field_is_asked_again_without_it(claude, services):
+    refusal = {"type": "error", "error": {"type": "invalid_request_error",
+                                          "message": "safeguards: Extra inputs are not permitted"}}
+    services.script("via-native", {"status": 400, "body": refusal})
+    run(claude, "via-native")
+    sent = services.received(3)
+    assert ["safeguards" in one["body"] for one in sent] == [True, False, False]
+    assert [BETAS[0] in one["headers"]["anthropic-beta"] for one in sent] == [True, False, False]
+
+
+def in_terminal(claude, model, **more):
+    projects = {str(claude.work): {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}}
+    settings = {"hasCompletedOnboarding": True, "theme": "dark", "projects": projects}
+    (claude.home / ".claude.json").write_text(json.dumps(settings))
+    with claude.terminal("--permission-mode", "auto", "--model", model) as terminal:
+        terminal.screen("auto mode on")
+        terminal.type(prompt(**more))
+        return terminal.screen("can't check actions in this session", "The tool said")
+
+
+def test_in_a_terminal_a_checked_call_runs_without_a_question(claude):
+    shown = in_terminal(claude, "via-native")
+    assert PRINTED in shown and "can't check actions" not in shown
+    assert claude.made() == "made\n"
+
+
+def test_in_a_terminal_the_user_is_told_that_there_is_no_check(claude, services):
+    shown = in_terminal(claude, "via-chat-compatible")
+    assert f"go through {services.proxy.removeprefix('http://')}, and the check isn't getting through" in shown
+    assert not (claude.work / "made.txt").exists()
