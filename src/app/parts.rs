@@ -24,8 +24,8 @@ use crate::setup::in_use::InUse;
 use crate::setup::{journal, secrets, warnings};
 use crate::state::health::Health;
 use crate::state::{
-    AdminToken, ClientVersions, Conditions, Events, FailedSessions, Node, RejectedRequests,
-    Snapshot,
+    AdminToken, CacheSessions, ClientVersions, Conditions, Events, FailedSessions, Node,
+    RejectedRequests, Snapshot,
 };
 use crate::store::SpendRow;
 use crate::telemetry::Metrics;
@@ -123,6 +123,7 @@ fn gateway(
         upstreams: Upstreams::new(config.proxy.upstream_pool_size),
         bodies: Arc::default(),
         failed_sessions: FailedSessions::default(),
+        cache_sessions: CacheSessions::default(),
         client_versions: ClientVersions::default(),
         messages,
         admin: OnceLock::new(),

@@ -11,7 +11,7 @@ use crate::ledger::Ledger;
 use crate::messages::Messages;
 use crate::otlp::{Meter, Relay, Tracer};
 use crate::policy::reservation::Reservation;
-use crate::state::{ClientVersions, FailedSessions, Node};
+use crate::state::{CacheSessions, ClientVersions, FailedSessions, Node};
 use crate::upstream::Upstreams;
 
 /// The shared parts of the data plane. Nothing here does database I/O on a request's behalf.
@@ -26,6 +26,8 @@ pub struct Gateway {
     pub bodies: Arc<BodyBudget>,
     /// Sessions that are not bound to their provider, since it failed them.
     pub failed_sessions: FailedSessions,
+    /// The latest prompts of sessions, as fingerprints.
+    pub cache_sessions: CacheSessions,
     /// The versions in use of known clients.
     pub client_versions: ClientVersions,
     /// Stores transcripts; `None` if they are not stored.

@@ -17,6 +17,7 @@ use rust_decimal::prelude::ToPrimitive as _;
 
 use super::bodies::BodyMetrics;
 use super::breakdown::Breakdowns;
+use super::cache_misses::CacheMissMetrics;
 use super::connections::ConnectionMetrics;
 use super::exemplars::Exemplars;
 use super::forget::forget;
@@ -83,6 +84,7 @@ pub struct Metrics {
     providers: RwLock<FastMap<Box<str>, Arc<ProviderTotals>>>,
     breakdowns: Breakdowns,
     parts: PartMetrics,
+    cache_misses: CacheMissMetrics,
     unpriced: IntCounter,
     /// Models without a price that were asked for.
     pub unpriced_models: IntGauge,
@@ -161,6 +163,7 @@ impl Metrics {
             providers: RwLock::default(),
             breakdowns: Breakdowns::register(&on, per_user, per_key)?,
             parts: PartMetrics::register(&on)?,
+            cache_misses: CacheMissMetrics::register(&on)?,
             unpriced: on.counter(
                 "tollgate_unpriced_requests_total",
                 "Requests with tokens but no price, or with a part that has none.",
@@ -211,6 +214,9 @@ impl Metrics {
             self.unpriced.inc();
         }
         self.parts.count(&record.parts);
+        if let Some(miss) = &record.cache_miss {
+            self.cache_misses.count(miss);
+        }
         if record.estimated {
             self.estimated.inc();
         }

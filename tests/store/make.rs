@@ -198,6 +198,7 @@ pub fn bare_record() -> Record {
         cost: None,
         price_model: None,
         parts: Vec::new(),
+        cache_miss: None,
         cost_multiplier: Decimal::ONE,
         estimated: false,
         duration_ms: 0,
