@@ -15,6 +15,7 @@ mod any_order;
 mod bases;
 mod bodies;
 mod body_budget;
+mod cache_misses;
 mod changed_meanwhile;
 mod client_address;
 mod client_versions;
