@@ -30,6 +30,7 @@ pub fn operations() -> &'static [Operation] {
             actions::error_rules::operations(),
             actions::usage::operations(),
             actions::statistics::operations(),
+            actions::cache_misses::operations(),
             actions::overview::operations(),
             actions::logs::operations(),
             actions::sessions::operations(),

@@ -25,8 +25,8 @@ use crate::setup::in_use::InUse;
 use crate::setup::{journal, secrets, warnings};
 use crate::state::health::Health;
 use crate::state::{
-    AdminToken, ClientVersions, Conditions, Events, FailedSessions, Node, RejectedRequests,
-    Snapshot, StoredHistory,
+    AdminToken, CacheSessions, ClientVersions, Conditions, Events, FailedSessions, Node,
+    RejectedRequests, Snapshot, StoredHistory,
 };
 use crate::store::SpendRow;
 use crate::telemetry::Metrics;
@@ -130,6 +130,7 @@ fn gateway(
         bodies: Arc::default(),
         failed_sessions: FailedSessions::default(),
         stored_history: StoredHistory::default(),
+        cache_sessions: CacheSessions::default(),
         client_versions: ClientVersions::default(),
         messages,
         admin: OnceLock::new(),

@@ -231,6 +231,7 @@ fn live(take: &mut Take) -> Live {
         pass_provider_headers: take.text("proxy.provider_headers") == "pass",
         overhead_header: take.get("proxy.overhead_header"),
         price_sync: take.text("prices.sync") == "daily",
+        explain_cache_misses: take.get("session.explain_cache_misses"),
         unpriced: Unpriced::parse(&take.text("prices.unpriced")),
         log_level: take.get("log.level"),
     }

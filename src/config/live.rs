@@ -58,6 +58,8 @@ pub struct Live {
     pub overhead_header: bool,
     /// The price list is fetched each day.
     pub price_sync: bool,
+    /// Prompts are fingerprinted, to say why a provider's cache was cold.
+    pub explain_cache_misses: bool,
     /// How requests for models without a price are treated.
     pub unpriced: Unpriced,
     /// Least important lines that are written: `error`, `warn`, `info`, `debug` or `trace`.

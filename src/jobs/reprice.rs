@@ -133,7 +133,7 @@ impl Jobs {
         let upstream_model = upstream.map(String::as_str);
         let of = UnpricedOf { model, upstream_model, price_model: &price.model };
         let charge = |used: &mut Used, multiplier| {
-            let Used { usage, parts, upstream_model } = used;
+            let Used { usage, parts, upstream_model, .. } = used;
             let asked = [model, upstream_model.as_deref().unwrap_or(model)];
             let reply =
                 bill::PricedReply { own: Some(price), asked, find: |_: &str| None, multiplier };

@@ -12,7 +12,7 @@ use crate::ledger::Ledger;
 use crate::messages::Messages;
 use crate::otlp::{Meter, Relay, Tracer};
 use crate::policy::reservation::Reservation;
-use crate::state::{ClientVersions, FailedSessions, Node, StoredHistory};
+use crate::state::{CacheSessions, ClientVersions, FailedSessions, Node, StoredHistory};
 use crate::upstream::Upstreams;
 
 /// The shared parts of the data plane. Nothing here does database I/O on a request's behalf.
@@ -29,6 +29,8 @@ pub struct Gateway {
     pub failed_sessions: FailedSessions,
     /// Which provider stores the history of conversations that are continued by a reply's id.
     pub stored_history: StoredHistory,
+    /// The latest prompts of sessions, as fingerprints.
+    pub cache_sessions: CacheSessions,
     /// The versions in use of known clients.
     pub client_versions: ClientVersions,
     /// Stores transcripts; `None` if they are not stored.

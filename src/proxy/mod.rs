@@ -25,6 +25,8 @@ mod reply;
 mod settle;
 mod trace;
 
+mod cold_cache;
+
 mod context;
 
 pub mod gateway;

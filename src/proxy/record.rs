@@ -7,6 +7,7 @@ use super::caller::Principal;
 use crate::domain::feature_policy::FeatureUse;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::SessionId;
+use crate::domain::prompt_print::PromptPrint;
 use crate::domain::provider::Provider;
 use crate::domain::record::{Decision, RequestOutcome};
 use crate::formats::route::Operation;
@@ -49,6 +50,8 @@ pub struct BodyFacts {
     /// The client's format, and what the request uses.
     pub format: WireFormat,
     pub features: Vec<FeatureUse>,
+    /// The fingerprint of the prompt; `None` if cache misses are not explained.
+    pub print: Option<Box<PromptPrint>>,
 }
 
 /// The provider that answered, or the last one that was tried.

@@ -7,8 +7,10 @@ use std::time::Instant;
 use rust_decimal::Decimal;
 
 use super::caller::Principal;
+use super::cold_cache;
 use super::context::{RequestContext, millis};
 use super::record::{Ending, OpenRecord};
+use crate::domain::cache_miss::CacheMiss;
 use crate::domain::ids::{KeyId, ProviderId, UserId};
 use crate::domain::money::NanoUsd;
 use crate::domain::network;
@@ -117,8 +119,13 @@ impl OpenRecord {
     fn finish(mut self, ctx: &RequestContext, ending: &Ending, ended: Instant) -> Record {
         let duration = ended - ctx.started;
         let overhead = duration.saturating_sub(ctx.waited);
+        let Priced { cost, entry, multiplier, cache_miss } = self.price(ctx);
+        if let (Some(miss), Some(last)) = (&cache_miss, self.decisions.last_mut())
+            && last.step == DecisionStep::Succeeded
+        {
+            last.detail = Some(cold_cache::explained(miss).into());
+        }
         self.decisions.iter_mut().for_each(clip);
-        let Priced { cost, entry, multiplier } = self.price();
         let Bill { usage, estimated, parts, .. } = self.bill.take().unwrap_or_default();
         let names = names(&self.caller);
         let provider: Option<(ProviderId, Arc<str>)> =
@@ -152,6 +159,7 @@ impl OpenRecord {
             cost,
             price_model: entry,
             parts,
+            cache_miss,
             cost_multiplier: multiplier,
             estimated,
             duration_ms: millis(duration),
@@ -166,8 +174,14 @@ impl OpenRecord {
 
     /// Without usage the cost is zero. With usage of a model without a price it is `None`, which
     /// the record shows as unpriced.
-    fn price(&mut self) -> Priced {
-        let free = |multiplier| Priced { cost: Some(NanoUsd::ZERO), entry: None, multiplier };
+    fn price(&mut self, ctx: &RequestContext) -> Priced {
+        let free = |multiplier| Priced {
+            cost: Some(NanoUsd::ZERO),
+            entry: None,
+            multiplier,
+            cache_miss: None,
+        };
+        let print = self.body.as_mut().and_then(|body| body.print.take());
         let (Some(asked), Some(body), Some(bill)) = (&self.asked, &self.body, &mut self.bill)
         else {
             return free(Decimal::ONE);
@@ -176,10 +190,14 @@ impl OpenRecord {
         if self.operation != Operation::Generate {
             return free(multiplier);
         }
-        let asked = [&*body.model, &*asked.model];
-        let (price, cost) = charge(&self.snapshot, asked, multiplier, bill);
+        let names = [&*body.model, &*asked.model];
+        let (price, cost) = charge(&self.snapshot, names, multiplier, bill);
+        let (by, priced) = ((self.caller.key_id(), body), (price, multiplier));
+        let cache_miss =
+            print.and_then(|print| cold_cache::missed(ctx, by, print, (asked, bill), priced));
         let other = price.filter(|price| *price.model != *body.model);
-        Priced { cost, entry: other.map(|price| price.model.as_str().into()), multiplier }
+        let entry = other.map(|price| price.model.as_str().into());
+        Priced { cost, entry, multiplier, cache_miss }
     }
 }
 
@@ -290,6 +308,7 @@ fn of_stranger(ctx: &RequestContext, ending: &Ending) -> Record {
         cost: None,
         price_model: None,
         parts: Vec::new(),
+        cache_miss: None,
         cost_multiplier: Decimal::ONE,
         estimated: false,
         duration_ms: ctx.elapsed_ms(),
@@ -318,6 +337,7 @@ struct Priced {
     /// The price entry, if it is not the requested model's own.
     entry: Option<Arc<str>>,
     multiplier: Decimal,
+    cache_miss: Option<CacheMiss>,
 }
 
 /// Key and user, as the record names them.

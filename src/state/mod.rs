@@ -8,6 +8,7 @@
 
 pub mod admin_token;
 pub mod builtin;
+pub mod cache_sessions;
 pub mod client_versions;
 pub mod conditions;
 pub mod connection_slots;
@@ -34,6 +35,7 @@ pub mod throttle;
 pub mod unpriced_models;
 
 pub use admin_token::{AdminToken, TokenCheck};
+pub use cache_sessions::CacheSessions;
 pub use client_versions::{ClientUser, ClientVersions};
 pub use conditions::{Conditions, Fault};
 pub use connection_slots::{ConnectionSlot, ConnectionSlots, Entry, Full, Listener, SlotBounds};

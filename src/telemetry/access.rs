@@ -223,6 +223,7 @@ mod tests {
             cost: Some(NanoUsd(1_230)),
             price_model: None,
             parts: Vec::new(),
+            cache_miss: None,
             cost_multiplier: Decimal::new(1500, 3),
             estimated: false,
             duration_ms: 7,

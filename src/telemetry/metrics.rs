@@ -17,6 +17,7 @@ use rust_decimal::prelude::ToPrimitive as _;
 
 use super::bodies::BodyMetrics;
 use super::breakdown::Breakdowns;
+use super::cache_misses::CacheMissMetrics;
 use super::connections::ConnectionMetrics;
 use super::exemplars::Exemplars;
 use super::forget::forget;
@@ -84,6 +85,7 @@ pub struct Metrics {
     breakdowns: Breakdowns,
     parts: PartMetrics,
     tool_checks: IntCounterVec,
+    cache_misses: CacheMissMetrics,
     unpriced: IntCounter,
     /// Models without a price that were asked for.
     pub unpriced_models: IntGauge,
@@ -167,6 +169,7 @@ impl Metrics {
                 "Replies whose tool calls a model of the operator checked, by the result.",
                 &["result"],
             )?,
+            cache_misses: CacheMissMetrics::register(&on)?,
             unpriced: on.counter(
                 "tollgate_unpriced_requests_total",
                 "Requests with tokens but no price, or with a part that has none.",
@@ -217,6 +220,9 @@ impl Metrics {
             self.unpriced.inc();
         }
         self.parts.count(&record.parts);
+        if let Some(miss) = &record.cache_miss {
+            self.cache_misses.count(miss);
+        }
         if record.estimated {
             self.estimated.inc();
         }

@@ -10,6 +10,7 @@
 mod access;
 mod bodies;
 mod breakdown;
+mod cache_misses;
 mod connections;
 mod exemplars;
 mod forget;

@@ -16,6 +16,7 @@ mod api_version;
 mod bases;
 mod bodies;
 mod body_budget;
+mod cache_misses;
 mod changed_meanwhile;
 mod client_address;
 mod client_versions;

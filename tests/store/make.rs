@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rust_decimal::Decimal;
+use tollgate::domain::cache_miss::{CacheMiss, CacheMissCause};
 use tollgate::domain::clock::Timestamp;
 use tollgate::domain::feature::Feature;
 use tollgate::domain::feature_policy::FeaturePolicy;
@@ -199,6 +200,7 @@ pub fn bare_record() -> Record {
         cost: None,
         price_model: None,
         parts: Vec::new(),
+        cache_miss: None,
         cost_multiplier: Decimal::ONE,
         estimated: false,
         duration_ms: 0,
@@ -256,6 +258,12 @@ pub fn full_record() -> Record {
                 ..Part::new(PartKind::AdvisorMessage, text("dear-ü"), usage())
             },
         ],
+        cache_miss: Some(CacheMiss {
+            cause: CacheMissCause::Message,
+            message: 7,
+            tokens: 41_000,
+            cost: NanoUsd(123_456),
+        }),
         cost_multiplier: "1.05".parse().unwrap(),
         estimated: true,
         duration_ms: 1_500,

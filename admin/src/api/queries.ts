@@ -23,6 +23,7 @@ export const keys = {
   models: ["logs", "models"] as const,
   logs: (filters: LogFilters) => ["logs", filters] as const,
   overview: ["overview"] as const,
+  cacheMisses: ["statistics", "cache-misses"] as const,
   sessions: ["sessions"] as const,
   statistics: (asked: Statistics) => ["statistics", asked] as const,
 };
@@ -124,6 +125,13 @@ export const health = queryOptions({
 export const overview = queryOptions({
   queryKey: keys.overview,
   queryFn: ({ signal }) => call("actions/overview/getOverviewData", {}, signal),
+});
+
+/** Today's cache misses. */
+export const cacheMisses = queryOptions({
+  queryKey: keys.cacheMisses,
+  queryFn: ({ signal }) => call("actions/statistics/getCacheMisses", {}, signal),
+  staleTime: 30_000,
 });
 
 export type Statistics = NonNullable<BodyOf<"actions/statistics/getUserStatistics">>;

@@ -6,6 +6,7 @@
 //! its audit record, and are in effect on the data plane before the reply.
 
 pub mod audit;
+pub mod cache_misses;
 pub mod configuration;
 pub mod error_rules;
 pub mod events;

@@ -161,7 +161,11 @@ fn steps(now: Timestamp, ms: i64, count: i64) -> Vec<Timestamp> {
 
 /// Calendar days up to today, as long as `more` returns true for their number and the start of the
 /// first.
-fn days(now: Timestamp, tz: Tz, more: impl Fn(usize, Timestamp) -> bool) -> Vec<Timestamp> {
+pub(super) fn days(
+    now: Timestamp,
+    tz: Tz,
+    more: impl Fn(usize, Timestamp) -> bool,
+) -> Vec<Timestamp> {
     let day = |at| Window::Daily(DailyReset::default()).calendar(at, tz);
     let today = day(now);
     let mut starts = vec![today.end, today.start];

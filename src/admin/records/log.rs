@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Exact, Iso};
+use crate::domain::cache_miss::CacheMiss;
 use crate::domain::part::Part;
 use crate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
 use crate::store::{LogPage, LogSummary};
@@ -115,6 +116,9 @@ pub struct LogEntry {
     pub price_model: Option<String>,
     /// The parts of the cost that have a price of their own; empty for most requests.
     pub parts: Vec<PartRecord>,
+    /// What the provider could not read from its prompt cache, and why; `null` = nothing, or nothing
+    /// is known.
+    pub cache_miss: Option<CacheMissRecord>,
     /// The provider's multiplier that is part of `costUsd`; 1 where there was no usage.
     pub cost_multiplier: Exact,
     /// The usage, and so the cost, was estimated.
@@ -179,6 +183,7 @@ impl LogEntry {
             cost_usd: record.cost.map(Exact::usd),
             price_model: record.priced_by().map(str::to_owned),
             parts: record.parts.iter().map(PartRecord::from).collect(),
+            cache_miss: record.cache_miss.map(CacheMissRecord::from),
             cost_multiplier: Exact(record.cost_multiplier),
             estimated: record.estimated,
             duration_ms: record.duration_ms,
@@ -192,6 +197,33 @@ impl LogEntry {
             user_agent: text(&record.user_agent),
             client_address: text(&record.client_addr),
             created_at: Iso(record.started_at),
+        }
+    }
+}
+
+/// Input that was not read from the provider's prompt cache.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CacheMissRecord {
+    /// Compared with the session's request before: `account` (another provider served that one),
+    /// `model`, `tools`, `system` or `message` (it changed), `lifetime` (it was over) or
+    /// `unexplained`. `first_use`: there was none; `unknown`: this node does not know it.
+    pub cause: &'static str,
+    /// The number of the first message that changed, from 1; `null` for other causes.
+    pub message: Option<u32>,
+    /// Tokens that were charged as new, or written to the cache again.
+    pub tokens: u64,
+    /// What reading them from the cache would have saved.
+    pub cost_usd: Exact,
+}
+
+impl From<CacheMiss> for CacheMissRecord {
+    fn from(miss: CacheMiss) -> Self {
+        Self {
+            cause: miss.cause.as_str(),
+            message: Some(miss.message).filter(|number| *number > 0),
+            tokens: miss.tokens,
+            cost_usd: Exact::usd(miss.cost),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! Times are ISO 8601 in UTC, amounts exact decimal numbers in USD, secrets masked.
 
 pub mod audit;
+pub mod cache_misses;
 pub mod cost;
 pub mod error_rule;
 pub mod health;

@@ -55,6 +55,7 @@ pub(super) const ROWS: &[Setting] = &[
     setting("session.store_messages", Flag, "false").variable_is("STORE_SESSION_MESSAGES"),
     setting("session.message_bytes", Size { min: KIB, max: 16 * MIB }, "256KiB"),
     setting("session.messages_total_bytes", Size { min: MIB, max: 1024 * GIB }, "1GiB"),
+    setting("session.explain_cache_misses", Flag, "true").live(),
     // Accounting.
     setting("ledger.segment_bytes", Size { min: 64 * KIB, max: GIB }, "64MiB"),
     setting("ledger.max_bytes", Size { min: MIB, max: 1024 * GIB }, "4GiB"),

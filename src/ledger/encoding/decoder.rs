@@ -6,9 +6,10 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::{
-    DENSE, GROUP, LEAST_DECISION, LEAST_PART, MORE, STEPS, WITH_PARTS, format_number,
-    outcome_number, part_number, step_number, tier_number,
+    DENSE, GROUP, LEAST_DECISION, LEAST_PART, MORE, STEPS, WITH_CACHE_MISS, WITH_PARTS,
+    cause_number, format_number, outcome_number, part_number, step_number, tier_number,
 };
+use crate::domain::cache_miss::{CacheMiss, CacheMissCause};
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
@@ -45,15 +46,18 @@ impl Decoder {
     /// The record of a payload; `None` if it is not a record.
     pub(in super::super) fn read(&mut self, payload: &[u8]) -> Option<Record> {
         let (first, rest) = payload.split_first()?;
-        if ![DENSE, WITH_PARTS].contains(first) {
+        if ![DENSE, WITH_PARTS, WITH_CACHE_MISS].contains(first) {
             return None;
         }
         let mut input = In { rest, last: &mut self.last };
         let mut record = input.record()?;
-        if *first == WITH_PARTS {
+        if *first != DENSE {
             record.usage.image_cache_read = input.number()?;
             record.usage.audio_cache_read = input.number()?;
             record.parts = input.parts()?;
+        }
+        if *first == WITH_CACHE_MISS {
+            record.cache_miss = Some(input.cache_miss()?);
         }
         input.rest.is_empty().then_some(record)
     }
@@ -100,6 +104,16 @@ impl<'a> In<'a> {
             price_model: self.maybe(|input| input.shared(PRICE))?,
             admitted_ms: self.signed()?,
             parts: Vec::new(),
+            cache_miss: None,
+        })
+    }
+
+    fn cache_miss(&mut self) -> Option<CacheMiss> {
+        Some(CacheMiss {
+            cause: self.one_of(CacheMissCause::ALL, cause_number)?,
+            message: self.number()?.try_into().ok()?,
+            tokens: self.number()?,
+            cost: NanoUsd(self.signed()?),
         })
     }
 

@@ -3,6 +3,7 @@
 //! ```text
 //! 03 │ the fields of a record, in the order of `write` below, without names
 //! 04 │ the same, and the parts of its cost
+//! 05 │ the same, and its cache miss
 //! number: six bits in each byte but the last, lowest first, each with 80 added; seven in the last
 //! signed number: zigzag, then as a number          text: its length in bytes, then UTF-8
 //! what may be missing: 0, or 1 and then it                           flag: 0 or 1
@@ -23,6 +24,7 @@ pub(super) use self::decoder::Decoder;
 
 use rust_decimal::Decimal;
 
+use crate::domain::cache_miss::{CacheMiss, CacheMissCause};
 use crate::domain::format::WireFormat;
 use crate::domain::ids::SessionId;
 use crate::domain::part::{Part, PartKind};
@@ -35,6 +37,8 @@ const DENSE: u8 = 3;
 /// The version of records with what [`DENSE`] cannot hold: parts, newer tiers. All others are
 /// written without, so that releases before it can read them.
 const WITH_PARTS: u8 = 4;
+/// The version of records with a cache miss.
+const WITH_CACHE_MISS: u8 = 5;
 /// Bits of a number in every byte but its last, and the flag of such a byte.
 const GROUP: u32 = 6;
 const MORE: u8 = 0x80;
@@ -143,14 +147,33 @@ const fn part_number(kind: PartKind) -> u64 {
     }
 }
 
+/// Causes of cache misses by their numbers in the journal, which never change.
+const fn cause_number(cause: CacheMissCause) -> u64 {
+    match cause {
+        CacheMissCause::Account => 0,
+        CacheMissCause::Model => 1,
+        CacheMissCause::Tools => 2,
+        CacheMissCause::System => 3,
+        CacheMissCause::Message => 4,
+        CacheMissCause::Lifetime => 5,
+        CacheMissCause::Unexplained => 6,
+        CacheMissCause::FirstUse => 7,
+        CacheMissCause::Unknown => 8,
+    }
+}
+
 /// Appends a record.
 pub(super) fn write(record: &Record, out: &mut Vec<u8>) {
     let Usage { tier, image_cache_read, audio_cache_read, .. } = record.usage;
     let is_newer = matches!(tier, ServiceTier::Ultrafast | ServiceTier::OffPeak)
         || image_cache_read > 0
         || audio_cache_read > 0;
-    let has_parts = is_newer || !record.parts.is_empty();
-    out.push(if has_parts { WITH_PARTS } else { DENSE });
+    let has_parts = is_newer || !record.parts.is_empty() || record.cache_miss.is_some();
+    out.push(match (&record.cache_miss, has_parts) {
+        (Some(_), _) => WITH_CACHE_MISS,
+        (None, true) => WITH_PARTS,
+        (None, false) => DENSE,
+    });
     let mut out = Out(out);
     let (high, low) = record.request_id.0.as_u64_pair();
     out.number(high).number(low).signed(record.started_at.0);
@@ -190,6 +213,9 @@ pub(super) fn write(record: &Record, out: &mut Vec<u8>) {
     if has_parts {
         out.number(image_cache_read).number(audio_cache_read).number(record.parts.len() as u64);
         record.parts.iter().for_each(|part| out.part(part));
+    }
+    if let Some(CacheMiss { cause, message, tokens, cost }) = record.cache_miss {
+        out.number(cause_number(cause)).number(message.into()).number(tokens).signed(cost.0);
     }
 }
 

@@ -80,7 +80,8 @@ prop_compose! {
         usage in usages().boxed(), cost in proptest::option::of(signed()), multiplier in (any::<i128>(), 0..=28_u32),
         times in (signed(), numbers(), proptest::option::of(numbers()), numbers(), signed()),
         decisions in proptest::collection::vec(decisions().boxed(), 0..4).boxed(),
-        parts in proptest::collection::vec(parts().boxed(), 0..3).boxed()
+        parts in proptest::collection::vec(parts().boxed(), 0..3).boxed(),
+        miss in proptest::option::of((0..CacheMissCause::ALL.len(), any::<u32>(), numbers(), signed()))
     ) -> Record {
         let [key_name, user_name, session, provider_name, upstream_model, user_agent, client_addr, price_model] = names;
         let [key_id, user_id, provider_id] = ids.1;
@@ -94,6 +95,9 @@ prop_compose! {
             cost: cost.map(NanoUsd), cost_multiplier: Decimal::from_i128_with_scale(multiplier.0 >> 33, multiplier.1),
             estimated: flags[1], duration_ms: times.1, first_byte_ms: times.2, overhead_us: times.3, attempts,
             decisions, user_agent, client_addr, price_model, parts,
+            cache_miss: miss.map(|(cause, message, tokens, cost)| CacheMiss {
+                cause: CacheMissCause::ALL[cause], message, tokens, cost: NanoUsd(cost),
+            }),
         }
     }
 }

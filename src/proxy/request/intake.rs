@@ -4,7 +4,7 @@
 //! to be sent to more than one provider. It is not parsed: `formats::peek` finds the few members
 //! that matter.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -20,8 +20,10 @@ use crate::domain::feature_policy::FeatureUse;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::SessionId;
 use crate::domain::named_model::NamedModel;
+use crate::domain::prompt_print::PromptPrint;
 use crate::formats::native::safeguards;
 use crate::formats::peek::{self, Peek, PeekLimits};
+use crate::formats::prompt_print::PrintKey;
 use crate::formats::route::{Operation, Route};
 use crate::formats::{bom, count};
 use crate::policy::session::{self, SessionHints};
@@ -37,7 +39,7 @@ use crate::store::{Clip, StoredMessage};
 
 /// A request whose body has been read, and parsed as far as the gateway needs.
 pub struct Inbound {
-    pub model: std::sync::Arc<str>,
+    pub model: Arc<str>,
     /// The other models that the request names, each once.
     pub named: Vec<NamedModel>,
     /// The features that it uses, each once, or once for each fee.
@@ -86,17 +88,20 @@ pub(in crate::proxy) async fn body(
     let received = received::decode(coding, received?, &ctx.live, limit).await;
     let mut received = received?;
     bom::strip(&mut received.pieces);
-    let (received, peek) = peeked(received, &ctx.live).await?;
+    let key = (ctx.live.explain_cache_misses && route.operation == Operation::Generate)
+        .then(|| Arc::clone(&ctx.gateway.cache_sessions.key));
+    let (received, peek, print) = peeked(received, &ctx.live, key).await?;
     let inbound = look(session, ctx, received, peek, route)?;
     ctx.is_tool_check |= is_tool_check(session, ctx, &inbound);
     if let Some(record) = &mut ctx.record {
         record.body = Some(BodyFacts {
-            model: std::sync::Arc::clone(&inbound.model),
+            model: Arc::clone(&inbound.model),
             session: inbound.session.clone(),
             stream: inbound.stream,
             estimated_input: count::from_peek(&inbound.peek),
             format: ctx.format,
             features: inbound.features.clone(),
+            print,
         });
     }
     identified.renew(ctx)?;
@@ -138,12 +143,24 @@ fn transcript(
     Some(Box::new(Transcript::begin(messages, message, &inbound.body)))
 }
 
-/// Peeks at the body: at a large one on a blocking thread.
-async fn peeked(received: Received, live: &Live) -> Result<(Received, Box<Peek>), Refusal> {
+/// A body, what was peeked at, and the fingerprint of its prompt.
+type Peeked = (Received, Box<Peek>, Option<Box<PromptPrint>>);
+
+/// Peeks at the body: at a large one on a blocking thread. With a `key`, takes its fingerprint.
+async fn peeked(
+    received: Received,
+    live: &Live,
+    key: Option<Arc<PrintKey>>,
+) -> Result<Peeked, Refusal> {
     let limits = PeekLimits { max_depth: live.max_json_depth };
     let bytes = received.pieces.iter().map(Bytes::len).sum::<usize>();
     let peeking = by_size(bytes, move || {
-        peek::peek(&received.pieces, limits).map(|peek| (received, Box::new(peek)))
+        peek::peek(&received.pieces, limits).map(|mut peek| {
+            let parts = std::mem::take(&mut peek.prompt);
+            let key = key.filter(|_| !peek.continues_stored());
+            let print = key.map(|key| Box::new(key.print(&received.pieces, &parts)));
+            (received, Box::new(peek), print)
+        })
     });
     Ok(peeking.await.ok_or(Refusal::Internal)??)
 }

@@ -37,6 +37,7 @@ const MIGRATIONS: &[Twin] = &[
     migration!(2, "0002_features"),
     migration!(3, "0003_invoice_sources"),
     migration!(4, "0004_unpriced_parts"),
+    migration!(5, "0005_cache_misses"),
 ];
 
 /// The table of sqlx.

@@ -15,7 +15,7 @@ use sqlx::any::AnyQueryResult;
 use sqlx::sqlite::SqliteQueryResult;
 use sqlx::{Any, AssertSqlSafe, Database, Executor, IntoArguments, Sqlite, SqlitePool};
 
-use super::{days, log_row, sums, totals};
+use super::{days, log_row, miss_sums, sums, totals};
 use crate::domain::ids::RequestId;
 use crate::domain::record::Record;
 use crate::store::engine::column::{Collect, Values};
@@ -137,6 +137,9 @@ where
     let (columns, tail) = (totals::USER_COLUMNS, totals::ADD_USER);
     let users = RowTarget { backend, table: "hourly_users", columns, tail };
     insert_all::<DB, _>(connection, &users, &totals::of_users(&sums), totals::bind_user).await?;
+    let (columns, tail) = (miss_sums::COLUMNS, miss_sums::ADD);
+    let misses = RowTarget { backend, table: "hourly_cache_misses", columns, tail };
+    insert_all::<DB, _>(connection, &misses, &miss_sums::of(new), miss_sums::bind).await?;
     for (sql, values) in
         days::take_out::<DB::Arguments>(new.iter().map(|record| record.counts_at()))
     {

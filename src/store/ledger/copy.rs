@@ -10,7 +10,7 @@ use std::sync::Arc;
 use sqlx::postgres::PgArguments;
 use sqlx::{AssertSqlSafe, Connection as _, Executor, PgConnection};
 
-use super::{days, log_row, sums, totals};
+use super::{days, log_row, miss_sums, sums, totals};
 use crate::domain::record::Record;
 use crate::store::engine::column::{Collect, Values};
 use crate::store::engine::connect::CopyConnection;
@@ -62,6 +62,9 @@ async fn copy_all(
     let (columns, tail) = (totals::USER_COLUMNS, totals::ADD_USER);
     let users = SumsTable { table: "hourly_users", columns, tail };
     users.add(&mut tx, &totals::of_users(&sums), totals::bind_user).await?;
+    let (columns, tail) = (miss_sums::COLUMNS, miss_sums::ADD);
+    let misses = SumsTable { table: "hourly_cache_misses", columns, tail };
+    misses.add(&mut tx, &miss_sums::of(records), miss_sums::bind).await?;
     for (sql, values) in
         days::take_out::<PgArguments>(records.iter().map(|record| record.counts_at()))
     {
@@ -194,7 +197,7 @@ impl Collect for Arrays {
 }
 
 /// The columns of the sums that are text.
-const TEXTS: [&str; 2] = ["model", "endpoint"];
+const TEXTS: [&str; 4] = ["model", "endpoint", "client", "cause"];
 
 /// A table of sums, and what its statement does with rows that exist.
 struct SumsTable {
@@ -211,6 +214,9 @@ impl SumsTable {
         rows: &[T],
         bind: impl Fn(&mut Values<Arrays>, &T),
     ) -> Result<(), sqlx::Error> {
+        if rows.is_empty() {
+            return Ok(());
+        }
         let of = |column: &&str| match TEXTS.contains(column) {
             true => Array::Texts(Vec::with_capacity(rows.len())),
             false => Array::Ints(Vec::with_capacity(rows.len())),

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::any::AnyRow;
 
 use super::decisions;
+use crate::domain::cache_miss::CacheMiss;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use crate::domain::money::NanoUsd;
@@ -27,6 +28,27 @@ pub struct LogRow {
     pub id: i64,
     /// The record as stored: long texts are clipped, and counts and costs bounded.
     pub record: Record,
+}
+
+/// What a stored request used.
+#[derive(Debug, Clone)]
+pub struct Used {
+    /// Its tokens.
+    pub usage: Usage,
+    /// Those of its parts that have their own price; they are stored with their new costs.
+    pub parts: Vec<Part>,
+    /// What was not read from the provider's cache.
+    pub cache_miss: Option<CacheMiss>,
+    /// The name that the provider was asked for, if it is not that of the model.
+    pub upstream_model: Option<String>,
+}
+
+impl std::ops::Deref for Used {
+    type Target = Usage;
+
+    fn deref(&self) -> &Usage {
+        &self.usage
+    }
 }
 
 /// Bytes of a text that is part of an index: PostgreSQL accepts about 2 700 for a complete entry.
@@ -174,6 +196,8 @@ struct Extra {
     exact_tier: ServiceTier,
     #[serde(skip_serializing_if = "is_default")]
     parts: Vec<Part>,
+    #[serde(skip_serializing_if = "is_default")]
+    cache_miss: Option<CacheMiss>,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -181,7 +205,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl Extra {
-    fn of(usage: &Usage, parts: &[Part]) -> Option<String> {
+    fn of(usage: &Usage, parts: &[Part], miss: Option<CacheMiss>) -> Option<String> {
         let [audio_input, audio_output, image_cache_read, audio_cache_read, web_searches] = [
             usage.audio_input,
             usage.audio_output,
@@ -207,14 +231,21 @@ impl Extra {
             tier,
             exact_tier,
             parts,
+            cache_miss: miss.map(stored_miss),
         };
         if is_default(&extra) { None } else { serde_json::to_string(&extra).ok() }
     }
 }
 
 /// The column `usage_extra`.
-pub(in crate::store) fn extra(usage: &Usage, parts: &[Part]) -> Option<String> {
-    Extra::of(usage, parts)
+pub(in crate::store) fn extra(used: &Used) -> Option<String> {
+    Extra::of(&used.usage, &used.parts, used.cache_miss)
+}
+
+/// A cache miss as stored.
+pub(in crate::store) fn stored_miss(miss: CacheMiss) -> CacheMiss {
+    let CacheMiss { cause, message, tokens, cost } = miss;
+    CacheMiss { cause, message, tokens: tokens.min(MAX_TOKENS), cost: NanoUsd(bounded(cost)) }
 }
 
 /// A part as stored.
@@ -237,7 +268,7 @@ fn bind_usage_and_cost<A: Collect>(values: &mut Values<A>, record: &Record) {
     for count in tokens(&record.usage) {
         values.int(count);
     }
-    values.opt_text(Extra::of(&record.usage, &record.parts).as_deref());
+    values.opt_text(Extra::of(&record.usage, &record.parts, record.cache_miss).as_deref());
     values.opt_shared(record.price_model.as_ref(), INDEXED_TEXT);
     values.opt_int(cost(record)).opt_shared(Some(&multiplier(record.cost_multiplier)), PLAIN_TEXT);
     values.flag(record.estimated).int(duration(record));
@@ -308,7 +339,7 @@ pub(in crate::store) fn read(row: &AnyRow) -> Result<LogRow, StoreError> {
         decisions::parse(&fields.text("decisions")?, provider_id, provider_name.as_ref())
             .map_err(|error| fields.corrupt("decisions", &error.to_string()))?;
     let admitted_ms = fields.opt_int("admitted_ms")?.unwrap_or(0);
-    let (usage, parts) = read_usage(fields)?;
+    let Used { usage, parts, cache_miss, upstream_model } = read_usage(fields)?;
     let record = Record {
         request_id: RequestId(uuid::Uuid::from_bytes(fields.bytes("request_id")?)),
         started_at: fields.time("started_at")?.plus_ms(admitted_ms.saturating_neg()),
@@ -324,13 +355,14 @@ pub(in crate::store) fn read(row: &AnyRow) -> Result<LogRow, StoreError> {
         provider_format,
         endpoint: fields.text("endpoint")?.into(),
         model: fields.text("model")?.into(),
-        upstream_model: shared("upstream_model")?,
+        upstream_model: upstream_model.map(Arc::from),
         streamed: fields.flag("streamed")?,
         status_code: fields.number("status_code")?,
         outcome: fields.named("outcome", outcome)?,
         error_message: fields.opt_text("error_message")?,
         usage,
         parts,
+        cache_miss,
         cost: fields.opt_money("cost")?,
         price_model: shared("price_model")?,
         cost_multiplier: fields.parsed("cost_multiplier")?,
@@ -346,7 +378,8 @@ pub(in crate::store) fn read(row: &AnyRow) -> Result<LogRow, StoreError> {
     Ok(LogRow { id: fields.int("id")?, record })
 }
 
-pub(in crate::store) fn read_usage(fields: Fields<'_>) -> Result<(Usage, Vec<Part>), StoreError> {
+/// Reads what a request used from a row of the ledger or the log.
+pub(in crate::store) fn read_usage(fields: Fields<'_>) -> Result<Used, StoreError> {
     let extra = match fields.opt_text("usage_extra")? {
         None => Extra::default(),
         Some(_) => fields.json("usage_extra")?,
@@ -370,7 +403,8 @@ pub(in crate::store) fn read_usage(fields: Fields<'_>) -> Result<(Usage, Vec<Par
             exact => exact,
         },
     };
-    Ok((usage, extra.parts))
+    let Extra { parts, cache_miss, .. } = extra;
+    Ok(Used { usage, parts, cache_miss, upstream_model: fields.opt_text("upstream_model")? })
 }
 
 fn outcome(text: &str) -> Option<RequestOutcome> {

@@ -8,6 +8,7 @@ pub(super) mod days;
 mod decisions;
 pub(super) mod late;
 pub(super) mod log_row;
+mod miss_sums;
 pub(super) mod opening;
 mod prune;
 pub(super) mod recent;

@@ -11,13 +11,12 @@ use sqlx::any::{AnyArguments, AnyRow};
 use sqlx::{AnyConnection, Executor};
 
 use super::late::{self, LateCosts, Numbered};
+use super::log_row::Used;
 use super::spend::SpendRow;
 use super::sums::hour_of;
 use super::{days, log_row};
 use crate::domain::ids::{KeyId, ProviderId, UserId};
 use crate::domain::money::NanoUsd;
-use crate::domain::part::Part;
-use crate::domain::usage::Usage;
 use crate::store::engine::column::{Fields, Values};
 use crate::store::engine::error::StoreError;
 use crate::store::{Backend, Store};
@@ -32,25 +31,6 @@ pub struct UnpricedOf<'a> {
     pub upstream_model: Option<&'a str>,
     /// The entry that prices them.
     pub price_model: &'a str,
-}
-
-/// What a stored request used.
-#[derive(Debug, Clone)]
-pub struct Used {
-    /// Its tokens.
-    pub usage: Usage,
-    /// Those of its parts that have their own price; they are stored with their new costs.
-    pub parts: Vec<Part>,
-    /// The name that the provider was asked for, if it is not that of the model.
-    pub upstream_model: Option<String>,
-}
-
-impl std::ops::Deref for Used {
-    type Target = Usage;
-
-    fn deref(&self) -> &Usage {
-        &self.usage
-    }
 }
 
 /// Prices what a request used, times its multiplier.
@@ -207,13 +187,12 @@ async fn unpriced(
 
 fn read(row: &AnyRow, price: Pricing<'_>) -> Result<Repriced, StoreError> {
     let fields = Fields { row, table: "ledger" };
-    let (usage, parts) = log_row::read_usage(fields)?;
-    let mut used = Used { usage, parts, upstream_model: fields.opt_text("upstream_model")? };
+    let mut used = log_row::read_usage(fields)?;
     let cost = price(&mut used, fields.parsed("cost_multiplier")?);
     let has_parts = !used.parts.is_empty();
     Ok(Repriced {
         request_id: fields.bytes("request_id")?,
-        extra: has_parts.then(|| log_row::extra(&used.usage, &used.parts)).flatten(),
+        extra: has_parts.then(|| log_row::extra(&used)).flatten(),
         spend: SpendRow {
             minute: fields.time("started_at")?,
             key_id: fields.opt_int("key_id")?.map(KeyId),

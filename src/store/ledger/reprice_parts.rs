@@ -10,7 +10,8 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Executor};
 
 use super::late::{self, LateCosts};
-use super::reprice::{Group, Repriced, Used, add, group};
+use super::log_row::Used;
+use super::reprice::{Group, Repriced, add, group};
 use super::spend::SpendRow;
 use super::{days, log_row};
 use crate::domain::ids::{KeyId, ProviderId, UserId};
@@ -49,7 +50,7 @@ impl UnpricedParts {
     #[must_use]
     pub fn with(mut self, added: NanoUsd) -> Self {
         self.row.spend.cost = added;
-        self.row.extra = log_row::extra(&self.used.usage, &self.used.parts);
+        self.row.extra = log_row::extra(&self.used);
         self
     }
 }
@@ -145,9 +146,8 @@ impl Store {
 
 fn read(row: &AnyRow) -> Result<UnpricedParts, StoreError> {
     let fields = Fields { row, table: "ledger" };
-    let (usage, parts) = log_row::read_usage(fields)?;
     Ok(UnpricedParts {
-        used: Used { usage, parts, upstream_model: fields.opt_text("upstream_model")? },
+        used: log_row::read_usage(fields)?,
         model: fields.text("model")?,
         price_model: fields.opt_text("price_model")?,
         multiplier: fields.parsed("cost_multiplier")?,

@@ -1,5 +1,6 @@
 //! The administration's queries of the ledger, the request log and their sums.
 
+pub(super) mod cache_misses;
 pub(super) mod key_statistics;
 pub(super) mod last_use;
 pub(super) mod log_filter;

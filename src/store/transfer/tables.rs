@@ -12,7 +12,7 @@ use crate::store::engine::error::StoreError;
 
 /// Every table except `_sqlx_migrations`, which each database has itself. Tables that others refer
 /// to come first.
-pub(super) const TABLES: [&str; 26] = [
+pub(super) const TABLES: [&str; 27] = [
     "users",
     "api_keys",
     "providers",
@@ -33,6 +33,7 @@ pub(super) const TABLES: [&str; 26] = [
     "late_costs",
     "usage_totals",
     "hourly_users",
+    "hourly_cache_misses",
     "summed_days",
     "daily_sums",
     "hourly_sums",

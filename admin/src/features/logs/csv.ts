@@ -31,6 +31,7 @@ export const COLUMNS = [
   "costUsd",
   "costMultiplier",
   "parts",
+  "cacheMiss",
   "estimated",
   "durationMs",
   "ttfbMs",
@@ -44,10 +45,16 @@ export const COLUMNS = [
 const inWords = (parts: Entry["parts"] | undefined) =>
   parts?.map((part) => `${part.kind} ${part.model ?? ""} ${part.costUsd ?? "?"}`).join("; ");
 
-export const row = (entry: Entry) =>
-  COLUMNS.map((column) => cell(column === "parts" ? inWords(entry.parts) : entry[column])).join(
-    ",",
-  );
+/** A cache miss in one cell: cause, message, tokens, USD. */
+const missInWords = (miss: Entry["cacheMiss"] | undefined) =>
+  miss && `${miss.cause} ${miss.message ?? ""}; ${miss.tokens} tokens; ${miss.costUsd}`;
+
+const value = (entry: Entry, column: (typeof COLUMNS)[number]) => {
+  if (column === "parts") return inWords(entry.parts);
+  return column === "cacheMiss" ? missInWords(entry.cacheMiss) : entry[column];
+};
+
+export const row = (entry: Entry) => COLUMNS.map((column) => cell(value(entry, column))).join(",");
 
 /** The largest number of rows in a file. */
 export const MOST = 100_000;

@@ -6,6 +6,7 @@ import { useIsAdmin } from "@/parts/session";
 import { Answer } from "@/ui/empty";
 import { Page } from "@/ui/page";
 import { Anomalies } from "./anomalies";
+import { CacheMisses } from "./cache-misses";
 import { Figures } from "./figures";
 import { Guide } from "./guide";
 import { LiveSessions, Top } from "./tops";
@@ -28,7 +29,10 @@ export function OverviewPage() {
               <Top title={t("overview.topModels")} rows={data.topModels} />
               {admin && <Top title={t("overview.topProviders")} rows={data.topProviders} />}
             </div>
-            <LiveSessions />
+            <div className="grid grid-cols-1 gap-4 xl:grid-cols-3">
+              <CacheMisses />
+              <LiveSessions />
+            </div>
           </div>
         )}
       </Answer>

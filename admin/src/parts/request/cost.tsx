@@ -3,6 +3,7 @@ import { useTranslation } from "react-i18next";
 import type { DataOf } from "@/api/client";
 import { count, exactMoney, useFormat } from "@/ui/format";
 import { Notice } from "@/ui/status";
+import { CacheMiss } from "./cache-miss";
 import { Cell, Head } from "./cells";
 import { type Entry, FEES, type Kind, kindOf } from "./entry";
 import { PartsOfCost } from "./parts-of-cost";
@@ -82,6 +83,7 @@ export function Cost({ entry, detail }: { entry: Entry; detail: Detail | undefin
       ) : (
         <Tokens entry={entry} />
       )}
+      <CacheMiss miss={entry.cacheMiss} />
       <PartsOfCost parts={entry.parts} model={entry.model} />
       {entry.costUsd === null && (
         <Notice tone="warn" title={t("logs.unpriced")}>

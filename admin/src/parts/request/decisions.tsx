@@ -9,6 +9,7 @@ import { useTranslation } from "react-i18next";
 import { cx } from "@/ui/cx";
 import { duration, useFormat } from "@/ui/format";
 import { Badge, type Tone } from "@/ui/status";
+import { CacheMiss } from "./cache-miss";
 import { decisionsOf, NAMED, reasonOf, type Step } from "./chain";
 import { type Entry, outcomeOf, toneOf } from "./entry";
 
@@ -44,6 +45,7 @@ export function DecisionChain({ entry }: { entry: Entry }) {
           key={index}
           step={step}
           number={index + 1}
+          miss={entry.cacheMiss}
         />
       ))}
       {notes.map((step, index) => (
@@ -100,7 +102,13 @@ function stepName(t: TFunction, { step }: Step): string {
   return named ? t(`logs.chain.steps.${named}`) : step;
 }
 
-function Attempt({ step, number }: { step: Step; number: number }) {
+interface AttemptProps {
+  step: Step;
+  number: number;
+  miss: Entry["cacheMiss"];
+}
+
+function Attempt({ step, number, miss }: AttemptProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const good = step.step === "succeeded";
@@ -126,7 +134,7 @@ function Attempt({ step, number }: { step: Step; number: number }) {
           <span className="tabular text-faint">{duration(step.tookMs, format)}</span>
         )}
       </div>
-      <Why step={step} plain />
+      {good && miss ? <CacheMiss miss={miss} /> : <Why step={step} plain />}
     </Point>
   );
 }

@@ -82,6 +82,24 @@ export const TIERS = [
 export const tierOf = (name: string): (typeof TIERS)[number] =>
   TIERS.find((one) => one === name) ?? "standard";
 
+/** Why input was not read from a prompt cache. */
+export const MISS_CAUSES = [
+  "account",
+  "model",
+  "tools",
+  "system",
+  "message",
+  "lifetime",
+  "unexplained",
+  "first_use",
+  "unknown",
+] as const;
+/** The text key of a cause. */
+export const causeOf = (name: string): (typeof MISS_CAUSES)[number] =>
+  MISS_CAUSES.find((one) => one === name) ?? "unexplained";
+/** Whether a cache had had the input. */
+export const isLoss = (cause: string) => cause !== "first_use" && cause !== "unknown";
+
 type TokensIn =
   | "inputTokens"
   | "cacheReadTokens"

@@ -2,6 +2,7 @@
 //!
 //! Pure data with its own small rules. No I/O, no clock, no dependency on any other module.
 
+pub mod cache_miss;
 pub mod clock;
 pub mod error_rule;
 pub mod fast_map;
@@ -23,6 +24,7 @@ pub mod network;
 pub mod notifications;
 pub mod part;
 pub mod price;
+pub mod prompt_print;
 pub mod provider;
 pub mod record;
 pub mod secret;
@@ -35,6 +37,7 @@ pub mod word;
 
 #[cfg(test)]
 mod tests {
+    use crate::domain::cache_miss::CacheMissCause;
     use crate::domain::format::WireFormat;
     use crate::domain::key::CacheTtl;
     use crate::domain::limits::ResetMode;
@@ -59,6 +62,7 @@ mod tests {
             ServiceTier::ALL,
             RequestOutcome::ALL,
             PartKind::ALL,
+            CacheMissCause::ALL,
             [CacheTtl::Inherit, CacheTtl::FiveMinutes, CacheTtl::OneHour],
             [ResetMode::Fixed, ResetMode::Rolling],
             [PriceSource::Manual, PriceSource::Sync, PriceSource::Seed],

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
+use super::cache_miss::CacheMiss;
 use super::clock::Timestamp;
 use super::format::WireFormat;
 use super::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
@@ -68,6 +69,10 @@ pub struct Record {
     /// The parts of the cost that have a price of their own; empty for most requests.
     #[serde(default)]
     pub parts: Vec<Part>,
+    /// What the provider could not read from its prompt cache, and why; `None` = nothing, or nothing
+    /// is known.
+    #[serde(default)]
+    pub cache_miss: Option<CacheMiss>,
     /// Factor that `cost` contains: that of the provider, or 1 if nothing was charged.
     pub cost_multiplier: Decimal,
     /// Usage (and so cost) was estimated, because the upstream sent no final figures.

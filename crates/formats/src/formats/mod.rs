@@ -19,6 +19,7 @@ pub mod native;
 pub mod peek;
 pub mod pieces;
 pub mod ping;
+pub mod prompt_print;
 pub mod query;
 pub mod responses;
 pub mod route;

@@ -76,6 +76,19 @@ pub fn total(rates: &Rates, usage: &Usage, multiplier: Decimal) -> NanoUsd {
     rounded(sum(charges(rates, usage)), multiplier)
 }
 
+/// What it would have saved to read `tokens` of the input from the cache.
+pub fn saved(rates: &Rates, usage: &Usage, multiplier: Decimal, tokens: u64) -> NanoUsd {
+    let (mut read, mut left) = (*usage, tokens);
+    for part in [&mut read.cache_write_1h, &mut read.cache_write_5m, &mut read.input] {
+        let moved = left.min(*part);
+        *part -= moved;
+        left -= moved;
+    }
+    read.cache_read = read.cache_read.saturating_add(tokens - left);
+    let [paid, less] = [usage, &read].map(|usage| total(rates, usage, multiplier));
+    NanoUsd(paid.0.saturating_sub(less.0)).clamp(NanoUsd::ZERO, NanoUsd::MAX_OF_REQUEST)
+}
+
 /// An amount times the multiplier, in nano-USD.
 pub(super) fn rounded(sum: Decimal, multiplier: Decimal) -> NanoUsd {
     let charged = sum.checked_mul(multiplier.max(Decimal::ZERO)).unwrap_or(Decimal::MAX);

@@ -8,6 +8,7 @@ pub mod breaker;
 pub mod builtin_rules;
 #[cfg(test)]
 mod builtin_rules_tests;
+pub mod cache_lines;
 pub mod classify;
 pub mod client_error;
 pub mod client_version;

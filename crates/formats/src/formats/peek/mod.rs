@@ -13,6 +13,7 @@
 
 mod place;
 mod places;
+mod prompt;
 mod reader;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ use bytes::Bytes;
 
 use self::place::PeekPlace;
 use self::places::BODY;
+pub use self::prompt::PromptParts;
 use self::reader::PeekReader;
 use self::text::{FirstTexts, TextHash};
 use super::pieces::Pieces;
@@ -157,6 +159,8 @@ pub struct Peek {
     pub has_foreign_proof: bool,
     /// The pieces of the body.
     pub pieces: Pieces,
+    /// Where the parts of the prompt are.
+    pub prompt: PromptParts,
     has_prompt: bool,
     texts: FirstTexts,
 }
@@ -318,6 +322,12 @@ impl Peek {
             ));
         }
         Ok(())
+    }
+
+    /// The provider has the beginning of the conversation: the body does not.
+    pub fn continues_stored(&self) -> bool {
+        self.previous_response_id.is_some()
+            || self.features.iter().any(|used| used.feature == Feature::Thread)
     }
 
     /// True if the client itself requested the stream's usage chunk.

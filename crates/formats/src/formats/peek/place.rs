@@ -53,6 +53,10 @@ pub(super) enum PeekPlace {
     Proof,
     /// A complete block, item or tool.
     Block,
+    /// The list of tools.
+    Tools,
+    /// A mark up to which the provider caches.
+    CacheMark,
     InnerBlock,
     // Models beside the request's own.
     Fallback,

@@ -84,8 +84,12 @@ static SOURCE_KEYS: [MemberKey<PeekPlace>; 3] = [
 ];
 const SOURCE: Node<PeekPlace> = Node::object(&SOURCE_KEYS);
 
+/// Clients move these marks from turn to turn.
+const CACHE_MARK: MemberKey<PeekPlace> = key("cache_control", Node::value(PeekPlace::CacheMark, 0));
+
 /// A block within a tool's result: only its media count.
 static INNER_BLOCK: Node<PeekPlace> = Node::object(&[
+    CACHE_MARK,
     key("type", Node::value(PeekPlace::Kind, 16)),
     key("source", SOURCE),
     key("image_url", IMAGE_URL),
@@ -109,7 +113,8 @@ static BLOCK: Node<PeekPlace> = Node::object(&BLOCK_KEYS).tagged(PeekPlace::Bloc
 /// Its first bytes tell whose it is.
 const PROOF: Node<PeekPlace> = Node::value(PeekPlace::Proof, 8);
 
-static BLOCK_KEYS: [MemberKey<PeekPlace>; 19] = [
+static BLOCK_KEYS: [MemberKey<PeekPlace>; 20] = [
+    CACHE_MARK,
     key("type", Node::value(PeekPlace::Kind, 16)),
     key("text", Node::value(PeekPlace::Text, 0)),
     key("source", SOURCE),
@@ -161,14 +166,16 @@ static ALT_MESSAGE: Node<PeekPlace> = Node::object(&[
 .tagged(PeekPlace::AltMessage);
 
 static SYSTEM_BLOCK: Node<PeekPlace> =
-    Node::object(&[key("text", Node::value(PeekPlace::SystemText, 0))]).tagged(PeekPlace::Block);
+    Node::object(&[key("text", Node::value(PeekPlace::SystemText, 0)), CACHE_MARK])
+        .tagged(PeekPlace::Block);
 
 /// A tool, or a list of some.
 static TOOL: Node<PeekPlace> = Node::object(&TOOL_KEYS).tagged(PeekPlace::Block);
 
 /// A hosted tool has its model at the top, among its parameters or in what it draws with. In the
 /// parameters of a function, which are a schema, no text stands there.
-static TOOL_KEYS: [MemberKey<PeekPlace>; 35] = [
+static TOOL_KEYS: [MemberKey<PeekPlace>; 36] = [
+    CACHE_MARK,
     model("model", PeekPlace::ToolModel),
     feature("type", PeekPlace::ToolType),
     key("max_tokens", Node::value(PeekPlace::ToolTokens, NUMBER)),
@@ -256,7 +263,7 @@ static REQUEST_KEYS: [MemberKey<PeekPlace>; 10] = [
     strict("generationConfig", GENERATION_CONFIG),
     strict("generation_config", GENERATION_CONFIG),
     strict("session_id", Node::value(PeekPlace::SessionId, MAX_NAME)),
-    strict("tools", Node::array(&TOOL)),
+    strict("tools", Node::array(&TOOL).tagged(PeekPlace::Tools)),
     feature("serviceTier", PeekPlace::ServiceTier),
     feature("service_tier", PeekPlace::ServiceTier),
 ];
@@ -299,7 +306,7 @@ pub(super) static BODY: Node<PeekPlace> = Node::object(&[
     strict("background", Node::value(PeekPlace::Background, 0)),
     strict("prompt", Node::value(PeekPlace::Prompt, 0)),
     strict("safeguards", Node::value(PeekPlace::Safeguards, 0)),
-    strict("tools", Node::array(&TOOL)),
+    strict("tools", Node::array(&TOOL).tagged(PeekPlace::Tools)),
     models("fallbacks", PeekPlace::Fallback, &FALLBACK),
     models("models", PeekPlace::Models, &LISTED_MODEL),
     strict("plugins", Node::array(&PLUGIN)),

@@ -69,11 +69,16 @@ impl PeekReader {
             PeekPlace::ToolType if matches!(found.text, b"function" | b"custom") => {}
             PeekPlace::Message | PeekPlace::AltMessage => {
                 self.block_ends();
-                self.peek.texts.end_of_message(found.tag == PeekPlace::AltMessage);
+                let user_if_unsaid = found.tag == PeekPlace::AltMessage;
+                self.peek.prompt.message_ends(found.span.clone(), user_if_unsaid);
+                self.peek.texts.end_of_message(user_if_unsaid);
                 self.peek.pieces.block_ends(found.span.end);
             }
+            PeekPlace::Tools => self.peek.prompt.tools = Some(found.span.clone()),
+            PeekPlace::CacheMark => self.peek.prompt.mark(found.span.clone()),
             PeekPlace::Block => {
                 self.block_ends();
+                self.peek.prompt.block_ends(found.len);
                 self.peek.pieces.block_ends(found.span.end);
             }
             _ => self.member(found),
@@ -81,11 +86,17 @@ impl PeekReader {
     }
 
     fn content(&mut self, found: &Found<'_, PeekPlace>) {
+        if found.tag == PeekPlace::Text {
+            self.peek.prompt.content(found);
+        }
         if found.kind != Kind::String {
             return;
         }
         match found.tag {
-            PeekPlace::Role => self.peek.texts.role(found.text),
+            PeekPlace::Role => {
+                self.peek.prompt.role(found.text);
+                self.peek.texts.role(found.text);
+            }
             PeekPlace::SystemText => self.peek.texts.add_system(inside(found)),
             PeekPlace::Text => self.peek.texts.text(inside(found)),
             _ => {}
@@ -98,6 +109,7 @@ impl PeekReader {
         }
         match found.tag {
             PeekPlace::Kind => {
+                self.peek.prompt.kind(found.text == b"text");
                 self.is_image |=
                     found.text.starts_with(b"image") || found.text.starts_with(b"input_image");
             }
@@ -135,6 +147,7 @@ impl PeekReader {
                 Kind::String => {
                     self.peek.has_input = true;
                     self.peek.input_is_text = true;
+                    self.peek.prompt.message_ends(found.span.clone(), true);
                     self.peek.texts.whole_input(inside(found));
                 }
                 Kind::Array => self.peek.has_input = true,
@@ -142,8 +155,11 @@ impl PeekReader {
             },
             PeekPlace::Request => self.peek.wrapped = found.kind == Kind::Object,
             PeekPlace::InnerModel => self.inner_model(found),
-            PeekPlace::System | PeekPlace::Instructions if found.kind == Kind::String => {
-                self.peek.texts.add_system(inside(found));
+            PeekPlace::System | PeekPlace::Instructions | PeekPlace::SystemInstruction => {
+                self.peek.prompt.system(found);
+                if found.kind == Kind::String {
+                    self.peek.texts.add_system(inside(found));
+                }
             }
             PeekPlace::MaxTokens
             | PeekPlace::MaxOutputTokens

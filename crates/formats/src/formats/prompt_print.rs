@@ -1,0 +1,332 @@
+//! The fingerprint of a request's prompt, from the ranges that the peek found.
+//!
+//! A part counts by its bytes, without cache marks and what else [`PromptParts`] leaves out. A
+//! message of more than [`LONG`] bytes counts by its length and its two ends: to hash all of a
+//! 200 KB request would take 3 % of the instructions that it takes altogether. So a change in the
+//! middle of a long message that keeps its length is not seen. Tools and system texts count
+//! completely.
+//!
+//! The hash is made for few instructions per byte and not against attackers: a client that makes
+//! two of its messages collide deceives only itself. Its key is a secret of the process, so that a
+//! hash says nothing about a text.
+
+use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
+
+use bytes::Bytes;
+use fearless_simd::{Bytes as _, Level, Simd, dispatch, prelude::*, u8x32, u32x8};
+
+use super::edit::{Walk, slices};
+use super::peek::PromptParts;
+use crate::domain::prompt_print::PromptPrint;
+
+/// Messages with more bytes are not hashed completely.
+const LONG: usize = 1024;
+/// What is hashed of each end of a long message.
+const END: usize = LONG / 2;
+/// Bytes that are hashed at once: four vectors for each of two sums.
+const BLOCK: usize = 256;
+/// More than the name of a cache mark, and the characters around it.
+const NAME: usize = 32;
+
+/// A secret of this process.
+#[derive(Debug)]
+pub struct PrintKey {
+    start: [u32; 16],
+    factor: u32,
+}
+
+impl Default for PrintKey {
+    #[expect(clippy::cast_possible_truncation, reason = "any bits will do")]
+    fn default() -> Self {
+        let random = RandomState::new();
+        let word = |number: u32| random.hash_one(number) as u32;
+        Self { start: std::array::from_fn(|at| word(at as u32)), factor: word(16) | 1 }
+    }
+}
+
+impl PrintKey {
+    /// The fingerprint of a body, given as its chunks and the parts that were found in it.
+    pub fn print(&self, chunks: &[Bytes], parts: &PromptParts) -> PromptPrint {
+        let ignored = ignored(chunks, parts);
+        dispatch!(Level::new(), simd => print(simd, self, chunks, parts, &ignored))
+    }
+}
+
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "half of a message's hash is kept")]
+fn print<S: Simd>(
+    simd: S,
+    key: &PrintKey,
+    chunks: &[Bytes],
+    parts: &PromptParts,
+    ignored: &[Range<usize>],
+) -> PromptPrint {
+    let mut kept = Vec::new();
+    let mut whole = |spans: &[Range<usize>]| {
+        let mut hash = PartHash::new(key);
+        for span in spans {
+            keep(span, ignored, &mut kept);
+            kept.iter().flat_map(|range| slices(chunks, range.clone())).for_each(|part| {
+                hash.feed(simd, part);
+            });
+            hash.feed(simd, &[0]);
+        }
+        hash.finish(simd)
+    };
+    let tools = whole(parts.tools.as_slice());
+    let system = whole(&parts.system);
+    let (mut walk, mut ignored) = (Walk::new(chunks), ignored);
+    let messages = parts.messages.iter().map(|span| {
+        let before = ignored.iter().take_while(|range| range.end <= span.start).count();
+        ignored = ignored.get(before..).unwrap_or_default();
+        keep(span, ignored, &mut kept);
+        let len = shorten(&mut kept);
+        let mut hash = PartHash::new(key);
+        for range in &kept {
+            walk.slices(range.clone()).for_each(|part| hash.feed(simd, part));
+        }
+        hash.len = len;
+        hash.finish(simd) as u32
+    });
+    let messages = messages.collect();
+    let PromptParts { leading, is_continued, .. } = *parts;
+    PromptPrint { tools, system, leading, is_continued, messages }
+}
+
+/// Puts the part of `span` that counts into `kept`. `ignored` is in order.
+fn keep(span: &Range<usize>, ignored: &[Range<usize>], kept: &mut Vec<Range<usize>>) {
+    kept.clear();
+    let mut from = span.start;
+    for range in ignored.iter().take_while(|range| range.start < span.end) {
+        if from < range.start {
+            kept.push(from..range.start);
+        }
+        from = from.max(range.end);
+    }
+    if from < span.end {
+        kept.push(from..span.end);
+    }
+}
+
+/// Takes the middle out of a long message; returns its length before.
+fn shorten(kept: &mut Vec<Range<usize>>) -> usize {
+    let len = kept.iter().map(ExactSizeIterator::len).sum();
+    if len <= LONG {
+        return len;
+    }
+    let mut at = 0;
+    let ends = std::mem::take(kept).into_iter().flat_map(|range| {
+        let before = at;
+        at += range.len();
+        let head = range.start..range.end.min(range.start + END.saturating_sub(before));
+        let skipped = (len - END).saturating_sub(before);
+        let tail = (range.start + skipped).min(range.end).max(head.end)..range.end;
+        [head, tail]
+    });
+    *kept = ends.filter(|range| !range.is_empty()).collect();
+    len
+}
+
+/// The ranges that do not count, in order.
+fn ignored(chunks: &[Bytes], parts: &PromptParts) -> Vec<Range<usize>> {
+    let marks = parts.marks.iter().map(|value| member(chunks, value));
+    let mut all: Vec<Range<usize>> = marks.chain(parts.wrappers.iter().cloned()).collect();
+    all.sort_by_key(|range| (range.start, range.end));
+    all
+}
+
+/// A cache mark with its name and the comma that separates it from other members.
+fn member(chunks: &[Bytes], value: &Range<usize>) -> Range<usize> {
+    let begin = value.start.saturating_sub(NAME);
+    let text = slices(chunks, begin..value.start).collect::<Vec<_>>().concat();
+    let named = text.trim_ascii_end().strip_suffix(b":").map(<[u8]>::trim_ascii_end);
+    let Some(before) = named.and_then(|text| text.strip_suffix(b"\"cache_control\"")) else {
+        return value.clone();
+    };
+    let before = before.trim_ascii_end();
+    if let Some(others) = before.strip_suffix(b",") {
+        return begin + others.trim_ascii_end().len()..value.end;
+    }
+    let behind = slices(chunks, value.end..value.end + NAME).collect::<Vec<_>>().concat();
+    let rest = behind.trim_ascii_start().strip_prefix(b",").map(<[u8]>::trim_ascii_start);
+    begin + before.len()..value.end + rest.map_or(0, |rest| behind.len() - rest.len())
+}
+
+/// The hash of one part, whose bytes arrive in any pieces.
+struct PartHash<'k> {
+    key: &'k PrintKey,
+    state: [u32; 16],
+    block: [u8; BLOCK],
+    filled: usize,
+    len: usize,
+}
+
+impl<'k> PartHash<'k> {
+    #[inline(always)]
+    const fn new(key: &'k PrintKey) -> Self {
+        Self { key, state: key.start, block: [0; BLOCK], filled: 0, len: 0 }
+    }
+
+    #[inline(always)]
+    fn feed<S: Simd>(&mut self, simd: S, bytes: &[u8]) {
+        self.len += bytes.len();
+        let mut rest = bytes;
+        if self.filled > 0 {
+            let (head, tail) = rest.split_at(rest.len().min(BLOCK - self.filled));
+            self.block[self.filled..self.filled + head.len()].copy_from_slice(head);
+            self.filled += head.len();
+            rest = tail;
+            if self.filled < BLOCK {
+                return;
+            }
+            self.state = mix(simd, self.state, self.key.factor, &[self.block]);
+        }
+        let (blocks, tail) = rest.as_chunks();
+        self.state = mix(simd, self.state, self.key.factor, blocks);
+        self.block[..tail.len()].copy_from_slice(tail);
+        self.filled = tail.len();
+    }
+
+    #[inline(always)]
+    fn finish<S: Simd>(mut self, simd: S) -> u64 {
+        self.block[self.filled..].fill(0);
+        let state = mix(simd, self.state, self.key.factor, &[self.block]);
+        state.as_chunks().0.iter().fold(self.len as u64, |sum, [low, high]| {
+            folded(sum ^ (u64::from(*low) | u64::from(*high) << 32))
+        })
+    }
+}
+
+/// Two instructions for 32 bytes, and one more for 128.
+#[inline(always)]
+fn mix<S: Simd>(simd: S, state: [u32; 16], factor: u32, blocks: &[[u8; BLOCK]]) -> [u32; 16] {
+    let (first, second) = state.split_at(8);
+    let mut sums = [u32x8::from_slice(simd, first), u32x8::from_slice(simd, second)];
+    let factor = u32x8::splat(simd, factor);
+    for block in blocks {
+        let (vectors, _) = block.as_chunks::<32>();
+        let vector = |at: usize| u8x32::simd_from(simd, vectors[at]).bitcast::<u32x8<S>>();
+        for (sum, at) in sums.iter_mut().zip([0, 4]) {
+            let half = (*sum + vector(at)) ^ vector(at + 1);
+            *sum = ((half + vector(at + 2)) ^ vector(at + 3)) * factor;
+        }
+    }
+    let mut state = [0; 16];
+    let (first, second) = state.split_at_mut(8);
+    sums[0].store_slice(first);
+    sums[1].store_slice(second);
+    state
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the two halves are folded into one")]
+const fn folded(word: u64) -> u64 {
+    let product = (word as u128) * 0x243f_6a88_85a3_08d3;
+    product as u64 ^ (product >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::formats::peek::{PeekLimits, peek};
+
+    fn printed(key: &PrintKey, body: &str, chunk: usize) -> PromptPrint {
+        let chunks: Vec<Bytes> =
+            body.as_bytes().chunks(chunk).map(Bytes::copy_from_slice).collect();
+        let peek = peek(&chunks, PeekLimits { max_depth: 64 }).unwrap();
+        key.print(&chunks, &peek.prompt)
+    }
+
+    fn print(key: &PrintKey, body: &Value) -> PromptPrint {
+        printed(key, &body.to_string(), usize::MAX >> 1)
+    }
+
+    fn long() -> String {
+        (0..900).map(|n| format!("word {n} ")).collect()
+    }
+
+    fn native() -> Value {
+        json!({"model": "m", "max_tokens": 1, "tools": [{"name": "t", "input_schema": {}}],
+            "system": [{"type": "text", "text": "be brief", "cache_control": {"type": "ephemeral"}}],
+            "messages": [{"role": "user", "content": "one"}, {"role": "assistant", "content": long()},
+                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "x",
+                    "content": [{"type": "text", "text": "done"}]}]}]})
+    }
+
+    #[test]
+    fn each_part_changes_its_own_hash_and_chunks_change_none() {
+        let key = PrintKey::default();
+        let first = print(&key, &native());
+        let text = native().to_string();
+        for chunk in [1, 7, 100, 255, 256, 257, 4000] {
+            assert_eq!(printed(&key, &text, chunk), first, "{chunk}");
+        }
+        assert_ne!(print(&PrintKey::default(), &native()), first, "another key");
+        let changed = |pointer: &str, value: Value| {
+            let mut body = native();
+            *body.pointer_mut(pointer).unwrap() = value;
+            print(&key, &body)
+        };
+        let tools = changed("/tools/0/name", "u".into());
+        assert!(tools.tools != first.tools && tools.system == first.system);
+        let system = changed("/system/0/text", "be brisk".into());
+        assert!(system.system != first.system && system.tools == first.tools);
+        assert_eq!(tools.common(&first), 3);
+        let (mut head, mut tail, mut middle) = (long(), long(), long());
+        head.replace_range(0..1, "W");
+        tail.replace_range(tail.len() - 1.., ".");
+        middle.replace_range(4000..4001, "%%");
+        for text in [head, tail, middle] {
+            assert_eq!(changed("/messages/1/content", text.into()).common(&first), 1);
+        }
+        let inner = changed("/messages/2/content/0/content/0/text", "dune".into());
+        assert_eq!(inner.common(&first), 2);
+    }
+
+    #[test]
+    fn cache_marks_and_the_way_a_text_is_written_change_nothing() {
+        let key = PrintKey::default();
+        let first = print(&key, &native());
+        let mark = json!({"type": "ephemeral", "ttl": "1h"});
+        let mut body = native();
+        body["system"][0].as_object_mut().unwrap().remove("cache_control");
+        body["tools"][0]["cache_control"] = mark.clone();
+        body["messages"][0]["content"] =
+            json!([{"cache_control": mark, "type": "text", "text": "one"}]);
+        body["messages"][1]["content"] =
+            json!([{"type": "text", "text": long(), "cache_control": mark}]);
+        body["messages"][2]["content"][0]["cache_control"] = mark;
+        assert_eq!(print(&key, &body), first);
+        let spaced = body.to_string().replace(",\"cache_control\":", " , \"cache_control\" : ");
+        assert_eq!(printed(&key, &spaced, 50), first);
+        body["messages"][0]["content"][0]["citations"] = json!([]);
+        assert_eq!(print(&key, &body).common(&first), 0, "another member counts");
+    }
+
+    #[test]
+    fn the_parts_are_found_in_every_format() {
+        let key = PrintKey::default();
+        let parts = [json!({"text": "a"})];
+        let bodies = [
+            json!({"tools": [1], "instructions": "be", "input": [{"role": "user", "content": "a"},
+                {"type": "function_call_output", "call_id": "c", "output": "b"}]}),
+            json!({"tools": [1], "messages": [{"role": "system", "content": "be"},
+                {"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}),
+            json!({"tools": [1], "systemInstruction": {"parts": parts},
+                "contents": [{"role": "user", "parts": parts}, {"role": "model", "parts": parts}]}),
+            json!({"model": "m", "request": {"tools": [1], "systemInstruction": {"parts": parts},
+                "contents": [{"parts": parts}, {"parts": parts}]}}),
+        ];
+        let empty = print(&key, &json!({}));
+        for body in bodies {
+            let print = print(&key, &body);
+            assert_eq!(print.messages.len(), 2, "{body}");
+            assert!(print.tools != empty.tools && print.system != empty.system, "{body}");
+            assert_eq!(print.leading, u32::from(body.get("messages").is_some()));
+            assert_eq!(print.is_continued, body.get("request").is_none(), "{body}");
+        }
+        assert_eq!(print(&key, &json!({"input": "only a text"})).messages.len(), 1);
+    }
+}
