@@ -85,7 +85,7 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
         _ => generates.then(|| UsageReader::new(format, streamed)),
     };
     let reply = ReshapedReply::new(decoder, reader, shape);
-    let forwarded = ForwardedReply::new(status, (streamed, converted), reply, unsure);
+    let forwarded = ForwardedReply::new(status, streamed, converted, reply, unsure);
     attempt.incoming = Incoming::Reply(Box::new(forwarded));
     Ok(())
 }
