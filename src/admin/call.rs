@@ -108,9 +108,6 @@ pub async fn commit(ctx: &Context, tx: Tx) -> Result<(), ApiError> {
 }
 
 /// A wire record as JSON for the audit.
-///
-/// # Errors
-/// The record cannot be written as JSON.
 pub fn recorded<T: Serialize>(record: &T) -> Result<Option<Value>, ApiError> {
     serde_json::to_value(record).map(Some).map_err(ApiError::internal)
 }

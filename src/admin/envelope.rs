@@ -355,9 +355,6 @@ impl ApiError {
 
 /// `{ok: true, data}`, or `{ok: true}` without data. Amounts stay exact: the data is serialised
 /// directly to text, never through a tree of floats.
-///
-/// # Errors
-/// The data cannot be written as JSON.
 pub fn success<T: Serialize>(data: &T) -> Result<Vec<u8>, serde_json::Error> {
     let data = serde_json::to_string(data)?;
     Ok(match data.as_str() {

@@ -16,9 +16,6 @@ pub struct Made {
 
 impl Made {
     /// From the text of the answer.
-    ///
-    /// # Errors
-    /// Never: the tag is hexadecimal.
     pub fn new(text: impl Into<Bytes>, media: &'static str) -> Result<Self, ApiError> {
         let bytes = text.into();
         let hash = Sha256::digest(&bytes);

@@ -11,7 +11,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -40,6 +40,7 @@ use tower::{ServiceExt, service_fn};
 use super::envelope::{ApiError, Code};
 use super::head_timer::{Answering, HeadTimer, HeadTimes};
 use super::unread_body::UnreadBody;
+use crate::config::TlsFiles;
 use crate::state::Entry;
 
 /// Connections that may be refused at the same time; more are closed without an answer.
@@ -53,21 +54,20 @@ const HEAD: Duration = Duration::from_secs(20);
 const IDLE: Duration = Duration::from_secs(180);
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Serves `router` on `listener` until `shutdown` resolves. `tls` holds the paths of certificate
-/// chain and key, PEM.
+/// Serves `router` on `listener` until `shutdown` resolves.
 ///
 /// # Errors
 /// When the listener, the certificate or the key cannot be used.
 pub async fn serve(
     listener: StdListener,
-    tls: Option<(PathBuf, PathBuf)>,
+    tls: Option<TlsFiles>,
     router: Router,
     entry: Entry,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
-    let tls = tls.map(|(certificate, key)| acceptor(&certificate, &key)).transpose()?;
+    let tls = tls.map(|files| acceptor(&files.cert, &files.key)).transpose()?;
     let refusals = Arc::new(Semaphore::new(REFUSALS));
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();

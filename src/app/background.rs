@@ -30,9 +30,6 @@ pub(super) struct Background {
 
 impl Background {
     /// Starts the runtime. `yields`: its threads get the lower priority.
-    ///
-    /// # Errors
-    /// When the system allows no thread.
     pub(super) fn start(yields: bool) -> anyhow::Result<Self> {
         let priority = if yields { Priority::below_the_caller() } else { Priority::default() };
         let io = tokio::runtime::Builder::new_multi_thread()

@@ -45,9 +45,6 @@ pub(super) struct ListenSocket {
 
 impl ListenSocket {
     /// Binds the address. `upgrade`: another process may hold it, and hands it over.
-    ///
-    /// # Errors
-    /// When the address cannot be bound.
     pub(super) fn claim(addr: SocketAddr, upgrade: bool) -> anyhow::Result<Self> {
         let socket = if addr.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
         socket.set_reuseaddr(true)?;

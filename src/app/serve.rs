@@ -76,8 +76,7 @@ pub fn serve(
     let (phase_sender, phase) = watch::channel(Phase::Serving);
     let open = Arc::new(AtomicBool::new(false));
     let readiness = tasks::readiness(&parts, Arc::clone(&open), phase.clone());
-    let listeners =
-        io.block_on(open_listeners(&parts, io.handle(), &stop, (readiness, upgrade)))?;
+    let listeners = io.block_on(open_listeners(&parts, io.handle(), &stop, readiness, upgrade))?;
     let tasks = tasks::start(&parts, io.handle(), &stop);
     io.block_on(parts.node.counters.wait());
     let reloaded = Reloaded::of(&parts, log.clone());
@@ -218,7 +217,8 @@ async fn open_listeners(
     parts: &Parts,
     io: &Handle,
     stop: &watch::Receiver<bool>,
-    (readiness, upgrade): (Readiness, bool),
+    readiness: Readiness,
+    upgrade: bool,
 ) -> anyhow::Result<Listeners> {
     let listener = listen::bind(parts.config.metrics.addr, "metrics", upgrade)?.into_std()?;
     let router = telemetry::router(Arc::clone(&parts.node.metrics), readiness);
@@ -230,7 +230,7 @@ async fn open_listeners(
         }
     });
     let admin_listener = listen::bind(parts.config.admin.addr, "admin", upgrade)?.into_std()?;
-    let tls = parts.config.admin.tls.clone().map(|t| (t.cert, t.key));
+    let tls = parts.config.admin.tls.clone();
     let router = crate::admin::router(parts.admin_context(stop.clone()));
     if parts.config.proxy.expose_admin {
         let _ = parts.gateway.admin.set(Box::new(AdminRouter(router.clone())));

@@ -12,9 +12,6 @@ use crate::state::{Events, State};
 /// Tests the certificates, Redis, the data directory, the database with its schema, and the
 /// upstream credentials.
 /// Changes nothing. Returns warnings: what is not an error but worth knowing.
-///
-/// # Errors
-/// The first error.
 pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
     certificates::usable(config)?;
     runtime()?.block_on(async {

@@ -15,9 +15,6 @@ use crate::ledger::record_of_line;
 use crate::setup::journal;
 
 /// Returns the number of records in the log, each id once.
-///
-/// # Errors
-/// When the log cannot be read, or the journal does not take the records.
 pub fn import_log(config: &Config, mut log: impl BufRead) -> anyhow::Result<usize> {
     let (mut line, mut records) = (Vec::new(), BTreeMap::new());
     while log.read_until(b'\n', &mut line)? > 0 {

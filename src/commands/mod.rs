@@ -33,9 +33,6 @@ use crate::config::Config;
 use crate::http_client::readiness;
 
 /// Runs the scripted upstream until it is interrupted.
-///
-/// # Errors
-/// When the address cannot be listened on.
 #[cfg(feature = "mock")]
 pub fn mock(addr: std::net::SocketAddr) -> anyhow::Result<()> {
     let io = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -70,9 +67,6 @@ pub fn health(config: &Config) -> anyhow::Result<Vec<String>> {
 }
 
 /// The OpenAPI document of the administration API, as pretty JSON.
-///
-/// # Errors
-/// When it cannot be written as JSON.
 pub fn openapi(app_url: Option<&str>) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(&crate::admin::openapi(app_url))?)
 }

@@ -92,7 +92,7 @@ pub fn move_database(
         }
         tell(MoveNews::Note("reading the figures of the SQLite database"));
         let here = source.figures().await.context("the SQLite database")?;
-        let already = prepare(&mut target, (&source, &here, database.as_path()), tell).await?;
+        let already = prepare(&mut target, &source, &here, database.as_path(), tell).await?;
         if !already {
             let mut progress = |at: crate::store::transfer::Progress| {
                 tell(MoveNews::Copied {
@@ -263,7 +263,9 @@ fn undelivered(root: &Path, why: Option<String>) -> anyhow::Error {
 /// Prepares the target for the copy. Returns whether an earlier run has finished the move.
 async fn prepare(
     target: &mut TransferTarget,
-    (source, here, database): (&TransferSource, &DatabaseFigures, &Path),
+    source: &TransferSource,
+    here: &DatabaseFigures,
+    database: &Path,
     tell: &mut dyn FnMut(MoveNews<'_>),
 ) -> anyhow::Result<bool> {
     match target.standing(source, Some(here)).await.context("the target")? {

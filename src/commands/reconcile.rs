@@ -57,7 +57,7 @@ pub fn reconcile(config: &Config, asked: &Reconciling<'_>) -> anyhow::Result<Val
         match asked.way {
             Way::Database => on_database(config, asked.provider, body).await,
             Way::Gateway { url, token_file } => {
-                on_gateway(config, (url, token_file.as_ref()), asked.provider, body).await
+                on_gateway(config, url, token_file.as_ref(), asked.provider, body).await
             }
         }
     })
@@ -105,7 +105,8 @@ async fn on_database(
 
 async fn on_gateway(
     config: &Config,
-    (url, token_file): (&str, Option<&PathBuf>),
+    url: &str,
+    token_file: Option<&PathBuf>,
     provider: Option<&str>,
     mut body: Map<String, Value>,
 ) -> anyhow::Result<Value> {

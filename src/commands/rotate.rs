@@ -102,9 +102,6 @@ async fn done(mut tx: Tx, ring: &KeyRing) -> anyhow::Result<Rotation> {
 }
 
 /// Lines about the keys, and how many texts are sealed with each.
-///
-/// # Errors
-/// When the database or the keys cannot be read.
 pub fn secret_status(config: &Config) -> anyhow::Result<Vec<String>> {
     runtime()?.block_on(async {
         if !database::exists(config)? {
@@ -156,9 +153,6 @@ pub fn secret_status(config: &Config) -> anyhow::Result<Vec<String>> {
 
 /// Tries to open every stored text, for `tollgate check`. Returns what is not an error but worth
 /// knowing.
-///
-/// # Errors
-/// Texts that do not open, by name.
 pub(super) fn check(texts: &[SealedText], vault: &Vault) -> anyhow::Result<Vec<String>> {
     let ring = vault.ring();
     let named = |text: reseal::Examined| text.fault.map(|fault| format!("{} {fault}", text.name));

@@ -3,9 +3,6 @@
 use anyhow::Context as _;
 
 /// One worker thread: commands wait for I/O.
-///
-/// # Errors
-/// When the system allows no thread.
 pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)

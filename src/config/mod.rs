@@ -128,9 +128,6 @@ pub fn process_env(name: &str) -> Option<String> {
 
 /// The file that this program was started from. If it was replaced since, Linux appends a mark to
 /// its name; then the file that is there now is returned.
-///
-/// # Errors
-/// When the system does not report it.
 pub fn program() -> std::io::Result<PathBuf> {
     let path = std::env::current_exe()?;
     let replaced =

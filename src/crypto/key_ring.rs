@@ -114,9 +114,6 @@ pub struct KeyFile {
 
 impl KeyFile {
     /// Reads the file; creates it, with a new key, if it is missing.
-    ///
-    /// # Errors
-    /// When it cannot be read or created, or contains no key.
     pub fn open(dir: &Path) -> Result<Self, KeyFileError> {
         if let Some(file) = Self::kept(dir)? {
             return Ok(file);

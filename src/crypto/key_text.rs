@@ -31,9 +31,6 @@ pub struct NewKey {
 pub struct NoRandomness;
 
 /// Makes a key: `sk-` and 32 lower-case hexadecimal digits (docs/reference/records.md).
-///
-/// # Errors
-/// When the machine's random source fails.
 pub fn generate() -> Result<NewKey, NoRandomness> {
     let text = format!("sk-{}", hex::encode(random::<RANDOM_BYTES>()?));
     Ok(NewKey {
@@ -63,9 +60,6 @@ pub fn hash(text: &str) -> KeyHash {
 }
 
 /// `N` bytes from the machine's random source.
-///
-/// # Errors
-/// When the source fails.
 pub fn random<const N: usize>() -> Result<[u8; N], NoRandomness> {
     let mut bytes = [0; N];
     SystemRandom::new().fill(&mut bytes).map_err(|_| NoRandomness)?;

@@ -154,9 +154,6 @@ impl Vault {
     }
 
     /// Encrypts a text for its place, with one of the keys, under a fresh nonce.
-    ///
-    /// # Errors
-    /// When the machine's random source fails.
     pub fn seal(key: &SealKey, place: SealedFor, secret: &Secret) -> Result<String, VaultError> {
         let bytes = Self::seal_bytes(key, place, secret.expose().as_bytes().to_vec())?;
         Ok(format!("{FORM}{}:{}", key.id, STANDARD.encode(bytes)))
@@ -164,9 +161,6 @@ impl Vault {
 
     /// As [`Vault::seal`], for the content of a file: nonce ‖ ciphertext ‖ tag. The caller keeps
     /// the key's id.
-    ///
-    /// # Errors
-    /// When the machine's random source fails.
     pub fn seal_bytes(
         key: &SealKey,
         place: SealedFor,

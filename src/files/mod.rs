@@ -18,9 +18,6 @@ pub const FILE_MODE: u32 = 0o600;
 pub const DIR_MODE: u32 = 0o700;
 
 /// Syncs a directory: new, renamed and removed names in it survive a power failure.
-///
-/// # Errors
-/// Those of opening and syncing the directory.
 pub fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }

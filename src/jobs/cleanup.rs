@@ -45,9 +45,6 @@ pub struct Cleanup {
 impl Jobs {
     /// Reserves the job for a run that [`Self::start_cleanup`] starts, unless one is in progress.
     /// Returns whether it did.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the job's table.
     pub async fn take_cleanup(&self) -> Result<bool, StoreError> {
         let parts = &self.0.parts;
         let now = self.now().await?;

@@ -52,9 +52,6 @@ pub enum ReconcileError {
 
 impl Days {
     /// Whole days from `from` to before `until`.
-    ///
-    /// # Errors
-    /// There are none, or too many.
     pub fn new(from: Timestamp, until: Timestamp, now: Timestamp) -> Result<Self, ReconcileError> {
         let length = until.since(from) / DAY_MS;
         let has_begun = until.since(now) <= DAY_MS;
@@ -94,7 +91,8 @@ pub async fn of_source(
 pub async fn of_file(
     store: &Store,
     provider: ProviderId,
-    (kind, text): (FileKind, &str),
+    kind: FileKind,
+    text: &str,
     days: Days,
 ) -> Result<Vec<Compared>, ReconcileError> {
     let mut report = invoice::read_file(kind, text)?;
@@ -130,9 +128,6 @@ pub struct Outcome {
 
 /// Compares invoices, one after the other. Providers without a source are left out, unless a file
 /// is given.
-///
-/// # Errors
-/// The database failed.
 pub async fn run(
     store: &Store,
     vault: &Vault,
@@ -147,7 +142,7 @@ pub async fn run(
         }
         let source = sources.iter().find(|stored| stored.source.provider_id == provider.id);
         let compared = match (wanted.file, source) {
-            (Some(file), _) => of_file(store, provider.id, file, wanted.days).await,
+            (Some((kind, text)), _) => of_file(store, provider.id, kind, text, wanted.days).await,
             (None, Some(source)) => of_source(store, vault, source, wanted.days).await,
             (None, None) => continue,
         };

@@ -89,7 +89,7 @@ impl Ledger {
     ) -> DeliveryStep {
         let end = source.claim.is_none().then(|| self.journal.end());
         if end.is_some_and(|end| end.at == source.at) {
-            self.mark_delivered(end.map(|end| (end.records, end.bytes)));
+            end.iter().for_each(|end| self.mark_delivered(end.records, end.bytes));
             return DeliveryStep::Idle;
         }
         let (ledger, dir, at) = (Arc::clone(self), self.dir_of(source).to_owned(), source.at);
@@ -111,7 +111,7 @@ impl Ledger {
             return DeliveryStep::Failed(format!("delivered segments cannot be deleted: {error}"));
         }
         match end {
-            Some(end) if batch.at_end => self.mark_delivered(Some((end.records, end.bytes))),
+            Some(end) if batch.at_end => self.mark_delivered(end.records, end.bytes),
             Some(_) => {
                 self.tally
                     .delivered_records
@@ -198,11 +198,9 @@ impl Ledger {
         source.claim.as_ref().unwrap_or(&self.claim).path()
     }
 
-    fn mark_delivered(&self, upto: Option<(u64, u64)>) {
-        if let Some((records, bytes)) = upto {
-            self.tally.delivered_records.store(records, Ordering::SeqCst);
-            self.tally.delivered_bytes.store(bytes, Ordering::SeqCst);
-        }
+    fn mark_delivered(&self, records: u64, bytes: u64) {
+        self.tally.delivered_records.store(records, Ordering::SeqCst);
+        self.tally.delivered_bytes.store(bytes, Ordering::SeqCst);
     }
 
     pub(super) async fn adopt(self: &Arc<Self>, adopted: &mut Vec<JournalSource>) {

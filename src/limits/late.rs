@@ -25,7 +25,7 @@ impl Counters {
 impl Memory {
     pub(super) fn spent_late(&self, late: &LateCosts, now: Timestamp) {
         for row in &late.rows {
-            self.to_each((row.user_id, row.key_id), row.provider_id, now, |spend| {
+            self.to_each(row.user_id, row.key_id, row.provider_id, now, |spend| {
                 spend.add_late(row.minute, HeldAmounts::spent(row.cost), late.number)
             });
         }

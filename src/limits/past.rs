@@ -21,9 +21,6 @@ const BY_THE_MINUTE_MS: i64 = 26 * 3600 * 1000;
 impl Counters {
     /// Loads the ledger's sums and the requests of the last minutes, before the first request.
     /// Returns the opening balances in the sums.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub async fn load(&self, store: &Store, now: Timestamp) -> Result<Vec<SpendRow>, StoreError> {
         let past = self.past(store, now).await?;
         self.rebuild(&past, now);

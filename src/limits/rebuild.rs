@@ -59,7 +59,7 @@ impl Memory {
         self.users.each().for_each(|mut users| users.clear());
         self.providers.each().for_each(|mut providers| providers.clear());
         for row in past.rows.iter().chain(&past.opening) {
-            self.to_each((row.user_id, row.key_id), row.provider_id, now, |spend| {
+            self.to_each(row.user_id, row.key_id, row.provider_id, now, |spend| {
                 spend.add_to_windows(row.minute, HeldAmounts::spent(row.cost))
             });
         }
@@ -70,7 +70,7 @@ impl Memory {
             cost: row.cost,
         });
         for total in past.totals.iter().copied().chain(opening) {
-            self.to_each((total.user_id, total.key_id), total.provider_id, now, |spend| {
+            self.to_each(total.user_id, total.key_id, total.provider_id, now, |spend| {
                 spend.late = past.late;
                 spend.add_to_total(HeldAmounts::spent(total.cost))
             });
@@ -109,7 +109,8 @@ impl Memory {
     /// Applies `add` to the spending of each holder. A key without its user has none.
     pub(super) fn to_each(
         &self,
-        (user, key): (Option<UserId>, Option<KeyId>),
+        user: Option<UserId>,
+        key: Option<KeyId>,
         provider: Option<ProviderId>,
         now: Timestamp,
         add: impl Fn(&mut Spend),

@@ -104,7 +104,7 @@ impl Check<'_> {
             cause,
             error: None,
         };
-        self.send(&notice, (&title, Urgency::Warning), &data).await
+        self.send(&notice, &title, Urgency::Warning, &data).await
     }
 
     async fn unread(&self, error: &ReconcileError, today: Timestamp) -> Result<(), NotifyError> {
@@ -120,7 +120,7 @@ impl Check<'_> {
             error: Some(error),
         };
         let notice = format!("invoice:{}:unread:{}", source.provider_id, today.0);
-        self.send(&notice, (&title, Urgency::Error), &data).await
+        self.send(&notice, &title, Urgency::Error, &data).await
     }
 
     fn name(&self) -> String {
@@ -133,7 +133,8 @@ impl Check<'_> {
     async fn send(
         &self,
         notice: &str,
-        (title, level): (&str, Urgency),
+        title: &str,
+        level: Urgency,
         data: &InvoiceData<'_>,
     ) -> Result<(), NotifyError> {
         let ends = self.now.plus_ms(KNOWN_MS);

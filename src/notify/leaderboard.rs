@@ -62,7 +62,7 @@ pub(super) async fn if_due(notifier: &Notifier, outbox: &Outbox) -> Result<(), N
     {
         return Ok(());
     }
-    let data = report(notifier, (before, today), date, settings.daily_leaderboard_top_n).await?;
+    let data = report(notifier, before, today, date, settings.daily_leaderboard_top_n).await?;
     let title =
         format!("{}: {} requests, {} USD", data.date, data.total_requests, data.total_cost.0);
     let body = message::text(MessageKind::DailyLeaderboard, &title, Urgency::Info, now, &data);
@@ -77,11 +77,12 @@ pub(super) async fn if_due(notifier: &Notifier, outbox: &Outbox) -> Result<(), N
 
 async fn report(
     notifier: &Notifier,
-    day: (Timestamp, Timestamp),
+    from: Timestamp,
+    until: Timestamp,
     date: String,
     most: u32,
 ) -> Result<LeaderboardData, NotifyError> {
-    let sums = notifier.node.store.user_sums(day.0, day.1).await?;
+    let sums = notifier.node.store.user_sums(from, until).await?;
     let snapshot = notifier.node.state.snapshot();
     let name = |sum: &UserSum| match sum.user_id {
         None => "admin token".to_owned(),

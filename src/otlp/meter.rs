@@ -74,9 +74,6 @@ pub struct Meter {
 
 impl Meter {
     /// Registers everything.
-    ///
-    /// # Errors
-    /// A name registered twice or malformed: a programming error.
     pub(super) fn new() -> Result<Self, Error> {
         let registry = Registry::new();
         let histogram = |name: &str, help: &str, buckets: &[f64], more: &[&str]| {

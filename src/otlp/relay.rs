@@ -136,9 +136,6 @@ impl Relay {
     }
 
     /// Relays one decompressed body; the request is counted.
-    ///
-    /// # Errors
-    /// When it was not relayed.
     pub async fn forward(
         &self,
         signal: Signal,

@@ -49,7 +49,8 @@ impl Finished {
         start.saturating_add(u64::try_from(since_start.as_nanos()).unwrap_or(u64::MAX))
     }
 
-    fn span(&self, id: SpanId, parent: Option<SpanId>, time: (Duration, Duration)) -> Span {
+    /// A span of the request's time from `began` to `end`.
+    fn span(&self, id: SpanId, parent: Option<SpanId>, began: Duration, end: Duration) -> Span {
         let own = &self.trace.own;
         Span {
             trace_id: own.trace_id.0.to_be_bytes().to_vec(),
@@ -63,8 +64,8 @@ impl Finished {
                 .unwrap_or_default()
                 .to_owned(),
             flags: u32::from(own.sampled) | PARENT_KNOWN,
-            start_time_unix_nano: self.at(time.0),
-            end_time_unix_nano: self.at(time.1),
+            start_time_unix_nano: self.at(began),
+            end_time_unix_nano: self.at(end),
             ..Span::default()
         }
     }
@@ -102,7 +103,7 @@ fn server(finished: &Finished, operation: Option<&Operation>) -> Span {
     if let Some(usd) = record.cost.and_then(|cost| cost.to_decimal().to_f64()) {
         attributes.float("tollgate.cost_usd", usd);
     }
-    let mut span = finished.span(trace.own.span_id, trace.parent, (Duration::ZERO, finished.took));
+    let mut span = finished.span(trace.own.span_id, trace.parent, Duration::ZERO, finished.took);
     if trace.parent.is_some() {
         span.flags |= PARENT_REMOTE;
     }
@@ -165,7 +166,7 @@ fn client(
         let time = at.saturating_sub(attempt.began);
         attributes.float("gen_ai.response.time_to_first_chunk", time.as_secs_f64());
     }
-    let mut span = finished.span(attempt.span_id, Some(trace.own.span_id), (attempt.began, end));
+    let mut span = finished.span(attempt.span_id, Some(trace.own.span_id), attempt.began, end);
     let (status, usage) = match attempt.end {
         Some(end) => (end.status, end.usage),
         None => (Some(record.status_code), is_last.then_some(record.usage)),

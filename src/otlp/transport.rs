@@ -169,9 +169,6 @@ impl Transport {
     }
 
     /// Sends a batch; returns how many of its items the collector has rejected.
-    ///
-    /// # Errors
-    /// When the collector has not accepted it.
     pub(super) async fn send(&self, batch: &SignalBatch) -> Result<u64, SendError> {
         match self {
             Self::Http { client, endpoint, headers, gzip } => {

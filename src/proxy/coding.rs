@@ -36,9 +36,6 @@ pub(super) enum CodingError {
 impl Coding {
     /// Reads a `Content-Encoding`. Absent or `identity` means none. Several codings at once are not
     /// supported.
-    ///
-    /// # Errors
-    /// [`CodingError::Unknown`].
     pub(super) fn of(header: Option<&http::HeaderValue>) -> Result<Self, CodingError> {
         let Some(value) = header else { return Ok(Self::Identity) };
         match value.to_str().unwrap_or("?").trim().to_ascii_lowercase().as_str() {
@@ -176,9 +173,6 @@ impl Write for Decoded {
 
 impl StreamDecoder {
     /// `None` for [`Coding::Identity`].
-    ///
-    /// # Errors
-    /// When the decoder cannot be created.
     pub(super) fn new(coding: Coding) -> Result<Option<Self>, CodingError> {
         Ok(match coding {
             Coding::Identity => None,

@@ -47,9 +47,6 @@ impl RequestContext {
     }
 
     /// Puts the trace context into the head of a request to a provider.
-    ///
-    /// # Errors
-    /// Pingora's, when the value is not valid in a head.
     pub(super) fn propagate(&self, head: &mut RequestHeader) -> pingora::Result<()> {
         let Some(trace) = &self.trace else { return Ok(()) };
         for (name, value) in trace.provider_headers() {

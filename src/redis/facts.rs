@@ -44,9 +44,6 @@ impl Server {
 }
 
 /// Examines a server: it must run scripts. Changes nothing.
-///
-/// # Errors
-/// Why it is not usable.
 pub async fn facts(
     connection: &mut MultiplexedConnection,
     limit: Duration,

@@ -120,9 +120,6 @@ fn beside(node: &ConnectionAddr, named: &str) -> Option<ConnectionAddr> {
 }
 
 /// Another connection to the server of a [`Primary`]; see [`Server::primary`].
-///
-/// # Errors
-/// Why there is none.
 pub async fn another(
     client: Client,
     key: &str,

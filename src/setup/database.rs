@@ -14,9 +14,6 @@ use crate::state::builtin;
 use crate::store::Store;
 
 /// Opens the database that the configuration names.
-///
-/// # Errors
-/// When it cannot be reached.
 pub(crate) async fn store(config: &Config) -> anyhow::Result<Store> {
     unfinished_restore::refuse(&config.data_dir)?;
     match &config.database.target {
@@ -69,9 +66,6 @@ pub(crate) fn exists_in(dir: &Path) -> anyhow::Result<bool> {
 const LARGEST_LAG: Duration = Duration::from_secs(30);
 
 /// The store with the configured replica, if there is one. It is used once it was checked.
-///
-/// # Errors
-/// When its address is invalid.
 pub(crate) fn with_replica(config: &Config, store: Store) -> anyhow::Result<Store> {
     match &config.database.read_url {
         Some(url) => store

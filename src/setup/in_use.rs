@@ -41,9 +41,6 @@ impl InUse {
     }
 
     /// By a move or a restore. `None`: a gateway, or another of these, uses it.
-    ///
-    /// # Errors
-    /// When the file cannot be opened or locked.
     pub(crate) fn alone(data_dir: &Path) -> anyhow::Result<Option<Self>> {
         let file = open(data_dir)?;
         let locked = file.try_lock();

@@ -100,9 +100,6 @@ pub(crate) fn kept_vault(config: &Config) -> anyhow::Result<Option<Vault>> {
 }
 
 /// A vault with a key that is kept nowhere, where nothing is sealed.
-///
-/// # Errors
-/// When the system gives no random bytes.
 pub(crate) fn fleeting_vault() -> anyhow::Result<Vault> {
     let secret = Secret::new(hex::encode(key_text::random::<32>()?));
     Ok(Vault::new(KeyRing::from_secrets(&secret, None)))
@@ -133,9 +130,6 @@ pub(crate) fn key_ring(config: &Config) -> Option<KeyRing> {
 
 /// Creates the data directory, only for its user, and removes the rights of others from its
 /// content.
-///
-/// # Errors
-/// When it cannot be created.
 pub(crate) fn data_dir(config: &Config) -> anyhow::Result<()> {
     files::make_dir(&config.data_dir).with_context(|| {
         let dir = config.data_dir.display();

@@ -100,7 +100,7 @@ impl ClientUser {
 impl ClientVersions {
     /// Notes that a user runs a version. Pre-release versions are not required of others, so they
     /// are not noted.
-    pub fn note(&self, user: ClientUser, (client, version): (Client, Version), now: Timestamp) {
+    pub fn note(&self, user: ClientUser, client: Client, version: Version, now: Timestamp) {
         if !version.released {
             return;
         }
@@ -239,8 +239,8 @@ mod tests {
 
     const NOW: Timestamp = Timestamp(1_800_000_000_000);
 
-    fn version(text: &str) -> (Client, Version) {
-        (Client::Codex, Version::parse(text).unwrap())
+    fn version(text: &str) -> Version {
+        Version::parse(text).unwrap()
     }
 
     fn user(id: i64) -> ClientUser {
@@ -254,19 +254,19 @@ mod tests {
     #[test]
     fn a_version_counts_once_two_users_run_it() {
         let versions = ClientVersions::default();
-        versions.note(user(1), version("0.9.0"), NOW);
-        versions.note(user(1), version("0.9.0"), NOW.plus_ms(2 * AGAIN_MS));
+        versions.note(user(1), Client::Codex, version("0.9.0"), NOW);
+        versions.note(user(1), Client::Codex, version("0.9.0"), NOW.plus_ms(2 * AGAIN_MS));
         assert_eq!(versions.required(Client::Codex), None, "the same user twice");
-        versions.note(user(2), version("0.9.0"), NOW);
-        versions.note(user(3), version("0.8.0"), NOW);
-        versions.note(user(4), version("0.8.0"), NOW);
+        versions.note(user(2), Client::Codex, version("0.9.0"), NOW);
+        versions.note(user(3), Client::Codex, version("0.8.0"), NOW);
+        versions.note(user(4), Client::Codex, version("0.8.0"), NOW);
         for id in 5..9 {
-            versions.note(user(id), version("0.10.0-beta.1"), NOW);
+            versions.note(user(id), Client::Codex, version("0.10.0-beta.1"), NOW);
         }
-        assert_eq!(versions.required(Client::Codex), Some(version("0.9.0").1));
-        versions.note(user(1), version("0.10.0"), NOW);
-        versions.note(user(2), version("0.10.0"), NOW);
-        assert_eq!(versions.required(Client::Codex), Some(version("0.10.0").1));
+        assert_eq!(versions.required(Client::Codex), Some(version("0.9.0")));
+        versions.note(user(1), Client::Codex, version("0.10.0"), NOW);
+        versions.note(user(2), Client::Codex, version("0.10.0"), NOW);
+        assert_eq!(versions.required(Client::Codex), Some(version("0.10.0")));
         assert_eq!(versions.required(Client::ClaudeCode), None);
     }
 
@@ -275,21 +275,21 @@ mod tests {
         let versions = ClientVersions::default();
         let required = || versions.required(Client::Codex).map(|version| version.to_string());
         for id in 1..=9 {
-            versions.note(user(id), version("1.0.0"), NOW);
+            versions.note(user(id), Client::Codex, version("1.0.0"), NOW);
         }
         for id in 1..=2 {
-            versions.note(user(id), version("999999999.0.0"), NOW);
+            versions.note(user(id), Client::Codex, version("999999999.0.0"), NOW);
         }
         assert_eq!(required().as_deref(), Some("1.0.0"), "two of nine");
-        versions.note(user(3), version("1.1.0"), NOW);
-        versions.note(user(4), version("1.1.0"), NOW);
+        versions.note(user(3), Client::Codex, version("1.1.0"), NOW);
+        versions.note(user(4), Client::Codex, version("1.1.0"), NOW);
         assert_eq!(required().as_deref(), Some("1.0.0"), "they may have made it up");
-        versions.note(administrator(10), version("1.2.0"), NOW);
+        versions.note(administrator(10), Client::Codex, version("1.2.0"), NOW);
         assert_eq!(required().as_deref(), Some("1.1.0"), "an administrator is ahead of them");
-        versions.note(ClientUser::TOKEN, version("1.3.0"), NOW);
+        versions.note(ClientUser::TOKEN, Client::Codex, version("1.3.0"), NOW);
         assert_eq!(required().as_deref(), Some("1.1.0"), "the token is not a user");
         for id in 5..=7 {
-            versions.note(user(id), version("2.0.0"), NOW);
+            versions.note(user(id), Client::Codex, version("2.0.0"), NOW);
         }
         assert_eq!(required().as_deref(), Some("2.0.0"), "three of ten");
     }
@@ -305,12 +305,12 @@ mod tests {
             has_administrator: false,
         };
         versions.take_over(vec![stored("1.0.0", 90, 100), stored("9.0.0", 20, 100)], NOW);
-        assert_eq!(versions.required(Client::Codex), Some(version("1.0.0").1));
-        versions.note(user(1), version("9.9.0"), NOW);
-        versions.note(user(2), version("9.9.0"), NOW);
-        assert_eq!(versions.required(Client::Codex), Some(version("1.0.0").1));
+        assert_eq!(versions.required(Client::Codex), Some(version("1.0.0")));
+        versions.note(user(1), Client::Codex, version("9.9.0"), NOW);
+        versions.note(user(2), Client::Codex, version("9.9.0"), NOW);
+        assert_eq!(versions.required(Client::Codex), Some(version("1.0.0")));
         versions.take_over(vec![stored("1.0.0", 90, 100), stored("9.0.0", 25, 100)], NOW);
-        assert_eq!(versions.required(Client::Codex), Some(version("9.0.0").1));
+        assert_eq!(versions.required(Client::Codex), Some(version("9.0.0")));
     }
 
     #[test]
@@ -318,7 +318,7 @@ mod tests {
         let versions = ClientVersions::default();
         let note_many = |id: i64| {
             for n in 0..100 {
-                versions.note(user(id), version(&format!("1.{id}.{n}")), NOW);
+                versions.note(user(id), Client::Codex, version(&format!("1.{id}.{n}")), NOW);
             }
         };
         note_many(1);

@@ -8,7 +8,7 @@ use super::snapshot::Snapshot;
 use crate::domain::money::NanoUsd;
 use crate::domain::named_model::NamedModel;
 use crate::domain::price::{CostKind, Price};
-use crate::policy::reservation::{self, Forecast, Reservation, ReservedAt, Share};
+use crate::policy::reservation::{self, Forecast, OtherModel, Reservation, ReservedAt, Share};
 use crate::policy::select::{self, SelectInput};
 
 impl Snapshot {
@@ -54,7 +54,8 @@ impl Snapshot {
         mode: Reservation,
         ask: &SelectInput<'_>,
         forecast: &Forecast,
-        (own, uses): (NanoUsd, Option<u64>),
+        own: NanoUsd,
+        uses: Option<u64>,
     ) -> NanoUsd {
         if mode == Reservation::Off || (ask.named.is_empty() && uses.is_none()) {
             return own;
@@ -74,7 +75,7 @@ impl Snapshot {
                 "models" | "generationConfig.routingConfig" => Share::Instead,
                 _ => Share::Beside(uses.unwrap_or(1)),
             };
-            Some((candidate(price, multiplier), share))
+            Some(OtherModel { candidate: candidate(price, multiplier), share })
         });
         let all = reservation::with_others(mode, forecast, own, others);
         let searches = reachable().filter_map(|provider| {

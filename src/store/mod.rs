@@ -57,7 +57,7 @@ pub use rows::client_versions::{AgreedClient, SeenClient};
 pub use rows::everything::{Everything, WholeDatabase};
 pub use rows::invoice_sources::StoredInvoiceSource;
 pub use rows::jobs::Job;
-pub use rows::messages::{Clip, StoredMessage};
+pub use rows::messages::{Clip, MessageCursor, StoredMessage};
 pub use rows::notifications::{StoredNotifications, UserSum};
 pub use rows::providers::StoredProvider;
 pub use rows::sealed::{SealedOwner, SealedText};
@@ -197,9 +197,6 @@ impl Store {
     }
 
     /// Whether the database answers now.
-    ///
-    /// # Errors
-    /// [`StoreError::Unreachable`] or [`StoreError::Busy`].
     pub async fn ping(&self) -> Result<(), StoreError> {
         sqlx::query("SELECT 1").execute(&mut *self.reader().await?).await?;
         Ok(())

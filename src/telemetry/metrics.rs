@@ -129,9 +129,6 @@ const BREAKERS: &str = "Circuit of each provider: 0 closed, 1 half open, 2 open.
 
 impl Metrics {
     /// Registers everything.
-    ///
-    /// # Errors
-    /// A name registered twice or malformed: a programming error.
     pub fn new() -> Result<Self, Error> {
         Self::by_holder(false, false)
     }

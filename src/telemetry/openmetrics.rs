@@ -45,10 +45,10 @@ fn write_family(
         match family.get_field_type() {
             MetricType::HISTOGRAM => write_histogram(out, name, series, exemplars)?,
             MetricType::COUNTER => {
-                sample(out, (name, ""), &labels(series), series.get_counter().get_value())?
+                sample(out, name, "", &labels(series), series.get_counter().get_value())?
             }
             MetricType::GAUGE => {
-                sample(out, (name, ""), &labels(series), series.get_gauge().get_value())?
+                sample(out, name, "", &labels(series), series.get_gauge().get_value())?
             }
             _ => {}
         }
@@ -70,16 +70,16 @@ fn write_histogram(
         let bound = bucket.upper_bound().to_string();
         let with_bound: Vec<(&str, &str)> =
             labels.iter().copied().chain([("le", bound.as_str())]).collect();
-        line(out, (name, "_bucket"), &with_bound)?;
+        line(out, name, "_bucket", &with_bound)?;
         write!(out, " {}", bucket.cumulative_count())?;
         end(out, exemplar(place))?;
     }
     let with_bound: Vec<(&str, &str)> = labels.iter().copied().chain([("le", "+Inf")]).collect();
-    line(out, (name, "_bucket"), &with_bound)?;
+    line(out, name, "_bucket", &with_bound)?;
     write!(out, " {}", histogram.get_sample_count())?;
     end(out, exemplar(histogram.get_bucket().len()))?;
-    sample(out, (name, "_sum"), &labels, histogram.get_sample_sum())?;
-    line(out, (name, "_count"), &labels)?;
+    sample(out, name, "_sum", &labels, histogram.get_sample_sum())?;
+    line(out, name, "_count", &labels)?;
     writeln!(out, " {}", histogram.get_sample_count())
 }
 
@@ -96,20 +96,17 @@ fn end(out: &mut String, exemplar: Option<&Exemplar>) -> std::fmt::Result {
 
 fn sample(
     out: &mut String,
-    name: (&str, &str),
+    name: &str,
+    ending: &str,
     labels: &[(&str, &str)],
     value: f64,
 ) -> std::fmt::Result {
-    line(out, name, labels)?;
+    line(out, name, ending, labels)?;
     writeln!(out, " {value}")
 }
 
 /// Name, its ending, and labels.
-fn line(
-    out: &mut String,
-    (name, ending): (&str, &str),
-    labels: &[(&str, &str)],
-) -> std::fmt::Result {
+fn line(out: &mut String, name: &str, ending: &str, labels: &[(&str, &str)]) -> std::fmt::Result {
     write!(out, "{name}{ending}")?;
     for (place, (label, value)) in labels.iter().enumerate() {
         write!(out, "{}{label}=\"{}\"", if place == 0 { "{" } else { "," }, escaped(value))?;

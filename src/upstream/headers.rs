@@ -173,9 +173,6 @@ pub struct HeadParts<'a> {
 ///
 /// The headers are put into the map itself: Pingora's `insert_header` parses each name again, which
 /// took 3 700 instructions for a usual request.
-///
-/// # Errors
-/// Pingora's, when the path or a credential is not valid in a head.
 pub fn build(method: http::Method, parts: &HeadParts<'_>) -> pingora::Result<RequestHeader> {
     let head = RequestHeader::build_no_case(method, parts.target.as_bytes(), Some(0))?;
     let mut head = request::Parts::from(head);

@@ -172,9 +172,6 @@ impl Upstreams {
     }
 
     /// A connection from the pool, or a new one. The flag says whether it was used before.
-    ///
-    /// # Errors
-    /// Pingora's, when no connection is possible.
     pub async fn connect(&self, peer: &HttpPeer) -> pingora::Result<(HttpSession, bool)> {
         let plain = !peer.is_tls();
         if plain && let Some(h1) = self.plain.reused_http_session(peer).await {

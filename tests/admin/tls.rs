@@ -8,6 +8,7 @@ use axum::routing::get;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tollgate::admin::serve;
+use tollgate::config::TlsFiles;
 
 use super::gate::client;
 use super::places::slots;
@@ -33,7 +34,7 @@ async fn tls_serves_http_1_and_http_2() {
         "/",
         get(|request: axum::extract::Request| async move { format!("{:?}", request.version()) }),
     );
-    let files = Some((file("cert.pem"), file("key.pem")));
+    let files = Some(TlsFiles { cert: file("cert.pem"), key: file("key.pem") });
     tasks.spawn(async move {
         serve(listener, files, router, slots(), async move { stopped.await.unwrap_or_default() })
             .await
@@ -52,7 +53,7 @@ async fn tls_serves_http_1_and_http_2() {
 #[tokio::test]
 async fn a_missing_certificate_file_is_named_in_the_error() {
     let (listener, _) = listener();
-    let files = Some((file("none.pem"), file("key.pem")));
+    let files = Some(TlsFiles { cert: file("none.pem"), key: file("key.pem") });
     let error =
         serve(listener, files, Router::new(), slots(), std::future::pending()).await.unwrap_err();
     assert!(error.to_string().contains("none.pem"), "{error}");

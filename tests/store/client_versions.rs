@@ -16,8 +16,8 @@ on_both!(
 
 const DAY: i64 = 24 * 3_600_000;
 
-fn version(text: &str) -> (Client, Version) {
-    (Client::ClaudeCode, Version::parse(text).unwrap())
+fn version(text: &str) -> Version {
+    Version::parse(text).unwrap()
 }
 
 fn user(id: i64) -> ClientUser {
@@ -36,11 +36,11 @@ async fn nodes_agree_on_the_newest_version_that_two_users_run(place: Place) {
             node.exchange(&store, now).await.unwrap();
         }
     };
-    one.note(user(1), version("2.0.9"), NOON);
-    other.note(user(1), version("2.0.9"), NOON);
+    one.note(user(1), Client::ClaudeCode, version("2.0.9"), NOON);
+    other.note(user(1), Client::ClaudeCode, version("2.0.9"), NOON);
     both(NOON.plus_ms(1)).await;
     assert_eq!((newest(&one), newest(&other)), (None, None), "one user on two nodes is one user");
-    other.note(user(2), version("2.0.9"), NOON.plus_ms(2));
+    other.note(user(2), Client::ClaudeCode, version("2.0.9"), NOON.plus_ms(2));
     both(NOON.plus_ms(60_000)).await;
     assert_eq!(
         (newest(&one).as_deref(), newest(&other).as_deref()),
@@ -48,8 +48,8 @@ async fn nodes_agree_on_the_newest_version_that_two_users_run(place: Place) {
     );
     // Compared as numbers, not letters; and a user who has upgraded counts for the present and the
     // former version.
-    one.note(user(1), version("2.0.10"), NOON.plus_ms(DAY));
-    other.note(user(3), version("2.0.10"), NOON.plus_ms(DAY));
+    one.note(user(1), Client::ClaudeCode, version("2.0.10"), NOON.plus_ms(DAY));
+    other.note(user(3), Client::ClaudeCode, version("2.0.10"), NOON.plus_ms(DAY));
     both(NOON.plus_ms(DAY + 1)).await;
     assert_eq!(
         (newest(&one).as_deref(), newest(&other).as_deref()),
@@ -69,7 +69,7 @@ async fn a_database_that_is_away_makes_nothing_forgotten(place: Place) {
     let node = ClientVersions::default();
     place.meddle("ALTER TABLE client_versions RENAME TO away").await;
     for id in [1, 2] {
-        node.note(user(id), version("3.1.4"), NOON);
+        node.note(user(id), Client::ClaudeCode, version("3.1.4"), NOON);
     }
     assert!(node.exchange(&store, NOON.plus_ms(1)).await.is_err());
     assert_eq!(newest(&node).as_deref(), Some("3.1.4"));
@@ -84,11 +84,11 @@ async fn two_users_of_many_raise_nothing_unless_an_administrator_is_ahead_of_the
     let store = place.ready().await;
     let (one, other) = (ClientVersions::default(), ClientVersions::default());
     for id in 1..=9 {
-        one.note(user(id), version("2.0.9"), NOON);
+        one.note(user(id), Client::ClaudeCode, version("2.0.9"), NOON);
     }
     for id in 8..=9 {
-        one.note(user(id), version("2.1.0"), NOON);
-        one.note(user(id), version("999999999.0.0"), NOON);
+        one.note(user(id), Client::ClaudeCode, version("2.1.0"), NOON);
+        one.note(user(id), Client::ClaudeCode, version("999999999.0.0"), NOON);
     }
     let exchange = async |at: i64| {
         for node in [&one, &other] {
@@ -99,7 +99,7 @@ async fn two_users_of_many_raise_nothing_unless_an_administrator_is_ahead_of_the
     assert_eq!(newest(&one).as_deref(), Some("2.0.9"));
     assert_eq!(newest(&other).as_deref(), Some("2.0.9"), "a node that has seen none of them");
     // The admin token is not a user, and counts on every node.
-    one.note(ClientUser::TOKEN, version("2.2.0"), NOON.plus_ms(2));
+    one.note(ClientUser::TOKEN, Client::ClaudeCode, version("2.2.0"), NOON.plus_ms(2));
     exchange(60_000).await;
     assert_eq!(newest(&other).as_deref(), Some("2.1.0"));
     assert_eq!(newest(&one).as_deref(), Some("2.1.0"));

@@ -1,7 +1,7 @@
 //! Stored messages: stored once, found by session and key, and removed oldest first.
 
 use tollgate::domain::ids::{KeyId, RequestId, SessionId, UserId};
-use tollgate::store::{Clip, StoredMessage};
+use tollgate::store::{Clip, MessageCursor, StoredMessage};
 
 use super::make::NOON;
 use super::{Place, on_both};
@@ -34,12 +34,12 @@ async fn messages_come_back_by_session_and_key(place: Place) {
     ];
     store.insert_messages(&all).await.unwrap();
     store.insert_messages(&all[..2]).await.unwrap();
-    let of_one = store.session_messages(("s", Some(KeyId(1))), None, 10).await.unwrap();
+    let of_one = store.session_messages("s", Some(KeyId(1)), None, 10).await.unwrap();
     assert_eq!(of_one, [all[1].clone(), all[0].clone()]);
-    let before = Some((NOON.plus_ms(1), all[1].request_id));
-    assert_eq!(store.session_messages(("s", Some(KeyId(1))), before, 10).await.unwrap(), all[..1]);
-    assert_eq!(store.session_messages(("s", None), None, 10).await.unwrap(), all[3..]);
-    assert!(store.session_messages(("t", Some(KeyId(1))), None, 10).await.unwrap().is_empty());
+    let before = Some(MessageCursor { started_at: NOON.plus_ms(1), request_id: all[1].request_id });
+    assert_eq!(store.session_messages("s", Some(KeyId(1)), before, 10).await.unwrap(), all[..1]);
+    assert_eq!(store.session_messages("s", None, None, 10).await.unwrap(), all[3..]);
+    assert!(store.session_messages("t", Some(KeyId(1)), None, 10).await.unwrap().is_empty());
 }
 
 async fn a_page_ends_between_two_messages_of_one_millisecond(place: Place) {
@@ -48,9 +48,9 @@ async fn a_page_ends_between_two_messages_of_one_millisecond(place: Place) {
     store.insert_messages(&all).await.unwrap();
     let (mut before, mut seen) = (None, Vec::new());
     loop {
-        let page = store.session_messages(("s", Some(KeyId(1))), before, 2).await.unwrap();
+        let page = store.session_messages("s", Some(KeyId(1)), before, 2).await.unwrap();
         let Some(last) = page.last() else { break };
-        before = Some((last.started_at, last.request_id));
+        before = Some(MessageCursor { started_at: last.started_at, request_id: last.request_id });
         seen.extend(page);
     }
     seen.reverse();
@@ -66,6 +66,6 @@ async fn the_oldest_go_first(place: Place) {
     assert_eq!(store.trim_messages(1_100_000).await.unwrap(), 0, "as much as there is");
     assert_eq!(store.trim_messages(1_099_999).await.unwrap(), 1, "no more than is needed");
     assert_eq!(store.trim_messages(600_000).await.unwrap(), 499);
-    let left = store.session_messages(("s", Some(KeyId(1))), None, 2_000).await.unwrap();
+    let left = store.session_messages("s", Some(KeyId(1)), None, 2_000).await.unwrap();
     assert_eq!((left.len(), left.last().unwrap().started_at), (600, NOON.plus_ms(600)));
 }

@@ -111,7 +111,7 @@ fn judge(mock: &Mock, parts: &Parts, bytes: &Bytes, serial: u64) -> (StagedAnswe
     let checked = if strict { strict::authenticated(route.format, key.as_deref()) } else { Ok(()) };
     let answer = match checked {
         Err(fault) => StagedAnswer::fault(route.format, &fault),
-        Ok(()) => stage::answer(&route, &directive, parts, body, (&asked, serial)),
+        Ok(()) => stage::answer(&route, &directive, parts, body, &asked, serial),
     };
     (answer, directive)
 }

@@ -60,7 +60,8 @@ pub(super) fn answer(
     directive: &Directive,
     parts: &Parts,
     body: Result<Value, serde_json::Error>,
-    (asked, serial): (&MockAsk, u64),
+    asked: &MockAsk,
+    serial: u64,
 ) -> StagedAnswer {
     let format = route.format;
     if let Some(scripted) = scripted(format, directive, asked.stream) {

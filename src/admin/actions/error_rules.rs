@@ -150,7 +150,7 @@ async fn create(call: Call, body: RuleFields) -> Result<RuleRecord, ApiError> {
     let mut tx = call.ctx.node.store.begin().await?;
     check(&mut tx, &rule).await?;
     rule.id = tx.insert_error_rule(&rule).await?;
-    audit(&call, &mut tx, "error-rules.create", (None, Some(&rule))).await?;
+    audit(&call, &mut tx, "error-rules.create", None, Some(&rule)).await?;
     call.commit(tx).await?;
     Ok(RuleRecord::new(&rule))
 }
@@ -167,7 +167,7 @@ async fn update(call: Call, body: Edit<OfRule, RuleFields>) -> Result<RuleRecord
     rule.updated_at = call.now;
     check(&mut tx, &rule).await?;
     tx.update_error_rule(&rule).await?;
-    audit(&call, &mut tx, "error-rules.update", (Some(&before), Some(&rule))).await?;
+    audit(&call, &mut tx, "error-rules.update", Some(&before), Some(&rule)).await?;
     call.commit(tx).await?;
     Ok(RuleRecord::new(&rule))
 }
@@ -181,7 +181,7 @@ async fn delete(call: Call, body: OfRule) -> Result<(), ApiError> {
     } else {
         tx.delete_error_rule(before.id).await?;
     }
-    audit(&call, &mut tx, "error-rules.delete", (Some(&before), None)).await?;
+    audit(&call, &mut tx, "error-rules.delete", Some(&before), None).await?;
     call.commit(tx).await
 }
 
@@ -202,7 +202,7 @@ async fn restore(call: Call, body: OfRule) -> Result<RuleRecord, ApiError> {
     check(&mut tx, &rule).await?;
     tx.update_error_rule(&rule).await?;
     let before = stored.filter(|rule| rule.deleted_at.is_none());
-    audit(&call, &mut tx, "error-rules.restore", (before.as_ref(), Some(&rule))).await?;
+    audit(&call, &mut tx, "error-rules.restore", before.as_ref(), Some(&rule)).await?;
     call.commit(tx).await?;
     Ok(RuleRecord::new(&rule))
 }
@@ -332,7 +332,8 @@ async fn audit(
     call: &Call,
     tx: &mut Tx,
     action: &'static str,
-    (before, after): (Option<&ErrorRule>, Option<&ErrorRule>),
+    before: Option<&ErrorRule>,
+    after: Option<&ErrorRule>,
 ) -> Result<(), ApiError> {
     let id = before.or(after).map_or(0, |rule| rule.id.0);
     let record =

@@ -12,7 +12,7 @@ use crate::admin::reasons::Reason;
 use crate::admin::records::message::{MessageRecord, SessionMessages};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::RequestId;
-use crate::store::StoredMessage;
+use crate::store::{MessageCursor, StoredMessage};
 
 /// The body of `active-sessions/getSessionMessages`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -60,12 +60,8 @@ async fn get_session_messages(call: Call, body: MessagePage) -> Result<SessionMe
     });
     let before = before.transpose()?;
     let size = body.page_size.0;
-    let mut found = call
-        .ctx
-        .node
-        .store
-        .session_messages((&session, key), before, size.saturating_add(1))
-        .await?;
+    let mut found =
+        call.ctx.node.store.session_messages(&session, key, before, size.saturating_add(1)).await?;
     let more = found.len() > usize::try_from(size).unwrap_or(usize::MAX);
     found.truncate(usize::try_from(size).unwrap_or(usize::MAX));
     let next_cursor = found.last().filter(|_| more).map(cursor_after);
@@ -78,7 +74,8 @@ fn cursor_after(message: &StoredMessage) -> String {
     format!("{}_{}", message.started_at.0, message.request_id)
 }
 
-fn read_cursor(text: &str) -> Option<(Timestamp, RequestId)> {
+fn read_cursor(text: &str) -> Option<MessageCursor> {
     let (time, request) = text.split_once('_')?;
-    Some((Timestamp(time.parse().ok()?), RequestId::parse(request)?))
+    let started_at = Timestamp(time.parse().ok()?);
+    Some(MessageCursor { started_at, request_id: RequestId::parse(request)? })
 }

@@ -109,7 +109,7 @@ async fn create(call: Call, body: WordFields) -> Result<WordRecord, ApiError> {
     check(&mut tx, &word).await?;
     word.id = tx.insert_word(&word).await?;
     let record = WordRecord::new(&word);
-    audit(&call, &mut tx, "sensitive-words.createSensitiveWordAction", (None, Some(&word))).await?;
+    audit(&call, &mut tx, "sensitive-words.createSensitiveWordAction", None, Some(&word)).await?;
     call.commit(tx).await?;
     Ok(record)
 }
@@ -125,13 +125,8 @@ async fn update(call: Call, body: Edit<OfWord, WordFields>) -> Result<WordRecord
     word.updated_at = call.now;
     check(&mut tx, &word).await?;
     tx.update_word(&word).await?;
-    audit(
-        &call,
-        &mut tx,
-        "sensitive-words.updateSensitiveWordAction",
-        (Some(&before), Some(&word)),
-    )
-    .await?;
+    audit(&call, &mut tx, "sensitive-words.updateSensitiveWordAction", Some(&before), Some(&word))
+        .await?;
     call.commit(tx).await?;
     Ok(WordRecord::new(&word))
 }
@@ -140,8 +135,7 @@ async fn delete(call: Call, body: OfWord) -> Result<(), ApiError> {
     let mut tx = call.ctx.node.store.begin().await?;
     let before = found(&mut tx, &body).await?;
     tx.delete_word(before.id).await?;
-    audit(&call, &mut tx, "sensitive-words.deleteSensitiveWordAction", (Some(&before), None))
-        .await?;
+    audit(&call, &mut tx, "sensitive-words.deleteSensitiveWordAction", Some(&before), None).await?;
     call.commit(tx).await
 }
 
@@ -227,9 +221,9 @@ async fn audit(
     call: &Call,
     tx: &mut Tx,
     action: &'static str,
-    states: (Option<&SensitiveWord>, Option<&SensitiveWord>),
+    before: Option<&SensitiveWord>,
+    after: Option<&SensitiveWord>,
 ) -> Result<(), ApiError> {
-    let (before, after) = states;
     let id = before.or(after).map_or(0, |word| word.id.0);
     let record = |word: Option<&SensitiveWord>| {
         word.map_or(Ok(None), |word| recorded(&WordRecord::new(word)))

@@ -59,9 +59,6 @@ pub async fn open(ctx: &Context, who: &Who, now: Timestamp) -> Result<HeaderValu
 }
 
 /// A `Set-Cookie` value that deletes the session from the browser.
-///
-/// # Errors
-/// Never in practice: the text is fixed.
 pub fn forget(secure: bool) -> Result<HeaderValue, ApiError> {
     cookie("", 0, secure)
 }

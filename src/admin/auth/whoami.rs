@@ -50,9 +50,6 @@ pub struct Site {
 }
 
 /// Names the gateway, for the page on which people log in.
-///
-/// # Errors
-/// None.
 pub async fn site(call: Call) -> Result<Site, ApiError> {
     Ok(Site { site_title: call.ctx.node.state.peek().settings.site_title.clone() })
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::form::Form;
-use super::secrets::{self, Secrets};
+use super::secrets::{self, Sealing, Secrets};
 use super::section::Section as _;
 use super::{VERSION, error_rules, invoices, notifications, prices, providers, users, words};
 use crate::admin::envelope::ApiError;
@@ -21,17 +21,15 @@ pub fn export(
     how: Secrets,
 ) -> Result<Map<String, Value>, ApiError> {
     let stored = &whole.everything;
-    let how = (how, whole.sealing_key.as_deref());
+    let sealing = Sealing { vault, secrets: how, key: whole.sealing_key.as_deref() };
     let mut document = Form::new();
     document.insert("version".to_owned(), VERSION.into());
     document.insert("settings".to_owned(), stored.settings.short(&Form::new())?.into());
-    document.insert("notifications".to_owned(), reported(vault, &whole.notifications, how)?.into());
-    let key = |provider: &_, key: &Secret| {
-        secrets::shown(vault, how, &secrets::purpose_of(provider), key)
-    };
+    document.insert("notifications".to_owned(), reported(&whole.notifications, &sealing)?.into());
+    let key = |provider: &_, key: &Secret| sealing.shown(&secrets::purpose_of(provider), key);
     document
         .insert("providers".to_owned(), providers::exported(&stored.providers, vault, key)?.into());
-    let sources = invoices::exported(&whole.invoice_sources, &stored.providers, vault, how)?;
+    let sources = invoices::exported(&whole.invoice_sources, &stored.providers, &sealing)?;
     if !sources.is_empty() {
         document.insert("invoice_sources".to_owned(), sources.into());
     }
@@ -47,17 +45,13 @@ pub fn export(
 }
 
 /// The settings of notifications, their addresses and their key as secrets are shown.
-fn reported(
-    vault: &Vault,
-    stored: &StoredNotifications,
-    how: (Secrets, Option<&str>),
-) -> Result<Form, ApiError> {
+fn reported(stored: &StoredNotifications, sealing: &Sealing<'_>) -> Result<Form, ApiError> {
     let mut form = stored.short(&Form::new())?;
     form.retain(|_, value| !value.is_null());
-    if how.0 == Secrets::Masked {
+    if sealing.secrets == Secrets::Masked {
         return Ok(form);
     }
-    let open = |cipher: &String| vault.open(SealedFor::WebhookSecret, cipher).ok();
+    let open = |cipher: &String| sealing.vault.open(SealedFor::WebhookSecret, cipher).ok();
     let settings = &stored.settings;
     let address = |address: &Option<String>| address.clone().map(Secret::new);
     for (name, secret) in [
@@ -67,10 +61,8 @@ fn reported(
         (notifications::SIGNING, stored.secret_cipher.as_ref().and_then(open)),
     ] {
         if let Some(secret) = secret {
-            form.insert(
-                name.to_owned(),
-                secrets::shown(vault, how, &notifications::purpose_of(name), &secret)?,
-            );
+            let shown = sealing.shown(&notifications::purpose_of(name), &secret)?;
+            form.insert(name.to_owned(), shown);
         }
     }
     Ok(form)

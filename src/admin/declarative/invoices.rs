@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::form::{self, Form};
 use super::names::{self, RecordNames};
-use super::secrets::{self, Secrets, WithKey, Written};
+use super::secrets::{self, Sealing, WithKey, Written};
 use super::section::{self, Row, Section};
 use super::work::Work;
 use crate::admin::actions::reconciliation::{InvoiceSourceFields, blank, keeps_key, key};
@@ -93,7 +93,7 @@ pub(super) async fn apply(work: &mut Work<'_>, section: Option<Value>) -> Result
             Some(provider) => {
                 let id = provider.provider.id;
                 let before = stored.iter().find(|stored| stored.source.provider_id == id);
-                one(work, (meant.label, id), before, entry, &at).await?;
+                one(work, meant.label, id, before, entry, &at).await?;
             }
             // After a fault, new providers are not written.
             None if work.is_sound() => {
@@ -117,7 +117,8 @@ pub(super) async fn apply(work: &mut Work<'_>, section: Option<Value>) -> Result
 
 async fn one(
     work: &mut Work<'_>,
-    (label, id): (String, ProviderId),
+    label: String,
+    id: ProviderId,
     before: Option<&StoredInvoiceSource>,
     mut entry: Form,
     at: &str,
@@ -157,8 +158,7 @@ async fn one(
 pub(super) fn exported(
     stored: &[StoredInvoiceSource],
     providers: &[StoredProvider],
-    vault: &Vault,
-    how: (Secrets, Option<&str>),
+    sealing: &Sealing<'_>,
 ) -> Result<Vec<Value>, ApiError> {
     let mut providers: Vec<&StoredProvider> = providers.iter().collect();
     providers.sort_by_key(|stored| stored.provider.id);
@@ -172,12 +172,11 @@ pub(super) fn exported(
         };
         let name = Value::from(provider.provider.name.as_str());
         let mut form = Form::from_iter([(PROVIDER.to_owned(), name)]);
-        let opened = opened(vault, stored);
+        let opened = opened(sealing.vault, stored);
         form.extend(opened.short(&defaults)?);
         let purpose = purpose_of(&stored.source);
-        let shown = opened
-            .key
-            .map_or_else(|| Ok(MASK.into()), |key| secrets::shown(vault, how, &purpose, &key))?;
+        let shown =
+            opened.key.map_or_else(|| Ok(MASK.into()), |key| sealing.shown(&purpose, &key))?;
         form.insert(KEY.to_owned(), shown);
         sources.push(super::providers::numbered(form, nth));
     }

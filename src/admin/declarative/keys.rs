@@ -72,7 +72,8 @@ enum Material {
 pub(super) fn plan(
     work: &mut Work<'_>,
     entries: Option<Vec<(String, Form)>>,
-    (user, label): (&User, &str),
+    user: &User,
+    label: &str,
     stored: &[Key],
     hashes: &mut Hashes,
 ) -> Result<Vec<KeyPlan>, ApiError> {
@@ -86,7 +87,7 @@ pub(super) fn plan(
             continue;
         }
         let before = stored.iter().find(|key| key.name == name);
-        if let Some((after, made)) = read(work, entry, (before, user), &at, hashes)? {
+        if let Some((after, made)) = read(work, entry, before, user, &at, hashes)? {
             let label = format!("{label}/{name}");
             plans.push(KeyPlan { at, label, before: before.cloned(), after: Some(after), made });
         }
@@ -111,7 +112,8 @@ pub(super) fn first(user: &User, label: &str, now: Timestamp) -> Result<KeyPlan,
 fn read(
     work: &mut Work<'_>,
     mut entry: Form,
-    (before, user): (Option<&Key>, &User),
+    before: Option<&Key>,
+    user: &User,
     at: &str,
     hashes: &mut Hashes,
 ) -> Result<Option<(Key, Option<Secret>)>, ApiError> {

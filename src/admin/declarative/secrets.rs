@@ -109,26 +109,31 @@ impl<T> WithKey<T> {
     }
 }
 
-/// A secret as an export shows it.
-///
-/// # Errors
-/// It cannot be sealed.
-pub(super) fn shown(
-    vault: &Vault,
-    how: (Secrets, Option<&str>),
-    purpose: &str,
-    secret: &Secret,
-) -> Result<Value, ApiError> {
-    let (how, sealing) = how;
-    if how == Secrets::Masked {
-        return Ok(secret.masked().into());
+/// How an export shows secrets.
+#[derive(Clone, Copy)]
+pub(super) struct Sealing<'a> {
+    pub vault: &'a Vault,
+    pub secrets: Secrets,
+    /// The id of the key that seals; `None`: the oldest.
+    pub key: Option<&'a str>,
+}
+
+impl Sealing<'_> {
+    /// A secret as the export shows it.
+    ///
+    /// # Errors
+    /// It cannot be sealed.
+    pub(super) fn shown(&self, purpose: &str, secret: &Secret) -> Result<Value, ApiError> {
+        if self.secrets == Secrets::Masked {
+            return Ok(secret.masked().into());
+        }
+        let ring = self.key.map_or_else(|| self.vault.ring(), |id| self.vault.ring_with(id));
+        let key = self.key.and_then(|id| ring.key(id)).or_else(|| ring.oldest());
+        let key = key.ok_or_else(|| ApiError::internal("there is no secret key"))?;
+        let sealed =
+            Vault::seal(key, SealedFor::exported(purpose), secret).map_err(ApiError::internal)?;
+        Ok(format!("{SEALED}{sealed}").into())
     }
-    let ring = sealing.map_or_else(|| vault.ring(), |id| vault.ring_with(id));
-    let key = sealing.and_then(|id| ring.key(id)).or_else(|| ring.oldest());
-    let key = key.ok_or_else(|| ApiError::internal("there is no secret key"))?;
-    let sealed =
-        Vault::seal(key, SealedFor::exported(purpose), secret).map_err(ApiError::internal)?;
-    Ok(format!("{SEALED}{sealed}").into())
 }
 
 /// What a provider's credential is for: the addresses that it may be sent to.

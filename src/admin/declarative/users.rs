@@ -106,7 +106,7 @@ pub(super) async fn apply(work: &mut Work<'_>, section: Option<Value>) -> Result
     for (at, entry, meant) in named {
         let before = meant.at.map(|place| &stored[place]);
         let keys = before.and_then(|user| keys_of.get(&user.id)).map_or(&[][..], Vec::as_slice);
-        plans.extend(plan(work, entry, (meant, before, keys), &at, &mut hashes)?);
+        plans.extend(plan(work, entry, meant, before, keys, &at, &mut hashes)?);
     }
     let every: Vec<Key> = keys_of.into_values().flatten().collect();
     keys::check(work, plans.iter().flat_map(|plan: &UserPlan| &plan.keys), &every);
@@ -128,7 +128,9 @@ pub(super) async fn apply(work: &mut Work<'_>, section: Option<Value>) -> Result
 fn plan(
     work: &mut Work<'_>,
     mut entry: Form,
-    (meant, before, stored): (Meant, Option<&User>, &[Key]),
+    meant: Meant,
+    before: Option<&User>,
+    stored: &[Key],
     at: &str,
     hashes: &mut Hashes,
 ) -> Result<Option<UserPlan>, ApiError> {
@@ -141,7 +143,7 @@ fn plan(
         (user.id, user.created_at) = (before.id, before.created_at);
     }
     let is_first = before.is_none() && listed.is_none();
-    let mut keys = keys::plan(work, listed, (&user, &meant.label), stored, hashes)?;
+    let mut keys = keys::plan(work, listed, &user, &meant.label, stored, hashes)?;
     if is_first {
         keys.push(keys::first(&user, &meant.label, work.desk.now)?);
     }

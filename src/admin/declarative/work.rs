@@ -80,9 +80,6 @@ pub(super) enum Login {
 impl Applied {
     /// Ends the logins of users and keys that no longer work: after the commit, as sessions are not
     /// configuration.
-    ///
-    /// # Errors
-    /// The store failed.
     pub async fn end_logins(&self, store: &Store) -> Result<(), StoreError> {
         for login in &self.ended {
             match login {

@@ -255,9 +255,6 @@ const FIGURES: [(&str, &str); 6] = [
 const SIDES: [&str; 3] = ["vendor", "ledger", "difference"];
 
 /// A [`ReconciliationRecord`], as the API answers it, as CSV: a line for each day and model.
-///
-/// # Errors
-/// It cannot be written as text.
 pub fn csv(record: &Value) -> anyhow::Result<String> {
     let mut out = csv::Writer::from_writer(Vec::new());
     let figures = || SIDES.iter().flat_map(|side| FIGURES.iter().map(move |f| (side, f)));

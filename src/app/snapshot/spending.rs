@@ -39,9 +39,6 @@ pub(super) struct Known {
 
 impl Known {
     /// Adds the journals' records to the ledger's sums. Blocks.
-    ///
-    /// # Errors
-    /// When a journal cannot be read.
     pub(super) fn read(
         seen: SpendSeen,
         journals: &Path,
@@ -103,9 +100,6 @@ impl Known {
 
     /// What the counters lack of the ledger, and what they have too much (negative). Opening
     /// balances are not in it. Call it while this process delivers nothing.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the reads.
     pub(super) async fn difference(
         &self,
         store: &Store,

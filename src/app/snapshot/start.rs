@@ -107,9 +107,6 @@ async fn from_disk(
 
 impl Started {
     /// Counts past spending, as far as it is known here; returns the opening balances in it.
-    ///
-    /// # Errors
-    /// When a journal cannot be read.
     pub(in crate::app) async fn count(
         &mut self,
         counters: &Counters,

@@ -260,9 +260,6 @@ async fn on_database(
 }
 
 /// The configuration as a YAML file.
-///
-/// # Errors
-/// The gateway or the database cannot be reached.
 pub fn export(config: &Config, way: &Way, secrets: Secrets) -> anyhow::Result<String> {
     let mut document: Value = runtime()?.block_on(async {
         match way {
@@ -296,9 +293,6 @@ const HEAD: &str = "\
 ";
 
 /// The JSON schema of the file.
-///
-/// # Errors
-/// It cannot be written as JSON.
 pub fn schema() -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(&declarative::schema())? + "\n")
 }

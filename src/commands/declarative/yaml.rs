@@ -56,9 +56,6 @@ impl Yaml {
 }
 
 /// Reads a file.
-///
-/// # Errors
-/// The first fault.
 pub(in crate::commands) fn read(text: &str) -> Result<Yaml, YamlFault> {
     let mut reader = YamlReader {
         parser: Parser::new_from_str(text),
@@ -123,7 +120,7 @@ impl<'t> YamlReader<'t> {
         depth: usize,
     ) -> Result<Value, YamlFault> {
         let text = if let Event::Scalar(text, ..) = &event { text.len() } else { 0 };
-        self.count((1, text + at.len()), span)?;
+        self.count(1, text + at.len(), span)?;
         if depth > MAX_DEPTH {
             return Err(fault(span, "is nested too deeply"));
         }
@@ -138,19 +135,21 @@ impl<'t> YamlReader<'t> {
                 let value = self.anchors.get(&anchor).cloned();
                 let value =
                     value.ok_or_else(|| fault(span, "is an alias that refers to itself"))?;
-                self.count(size(&value), span)?;
+                let (values, bytes) = size(&value);
+                self.count(values, bytes, span)?;
                 (value, 0)
             }
             _ => return Err(fault(span, "is not a value")),
         };
         if anchor > 0 {
-            self.count(size(&value), span)?;
+            let (values, bytes) = size(&value);
+            self.count(values, bytes, span)?;
             self.anchors.insert(anchor, value.clone());
         }
         Ok(value)
     }
 
-    fn count(&mut self, (values, bytes): (usize, usize), span: &Span) -> Result<(), YamlFault> {
+    fn count(&mut self, values: usize, bytes: usize, span: &Span) -> Result<(), YamlFault> {
         self.values += values;
         self.bytes += bytes;
         let beyond = if self.values > MAX_VALUES {
@@ -188,7 +187,7 @@ impl<'t> YamlReader<'t> {
                 let first = self.marks.get(&place).map_or(0, |mark| mark.line);
                 return Err(fault(&span, format!("{name}: is there already, in line {first}")));
             }
-            self.count((0, place.len()), &span)?;
+            self.count(0, place.len(), &span)?;
             self.marks.insert(place.clone(), mark(&span));
             let (event, span) = self.next()?;
             let value = self.value(event, &span, &place, depth + 1)?;

@@ -127,7 +127,8 @@ fn by_user(rows: Vec<OpeningBalance>) -> BTreeMap<Option<UserId>, Vec<OpeningBal
 pub(super) fn planned(
     replaced: &[Replaced],
     mapped: &Mapped,
-    (ids, names): (&Ids, &[Named]),
+    ids: &Ids,
+    names: &[Named],
 ) -> Vec<PlannedChange> {
     let places: HashMap<UserId, usize> =
         ids.users.iter().enumerate().filter_map(|(at, id)| Some(((*id)?, at))).collect();

@@ -62,7 +62,7 @@ pub(super) fn map(
                 .add("the channel has no address or no credential", format!("channel {wanted:?}"));
             continue;
         }
-        let base = provider(row, (kind, address), highest, mapped);
+        let base = provider(row, kind, address, highest, mapped);
         leftovers(row, wanted, mapped);
         let multiplier = multiplier(row, &ratios, mapped);
         for (nth, key) in keys.iter().enumerate() {
@@ -89,12 +89,7 @@ fn credentials(text: &str) -> Vec<String> {
     keys.filter(|key| seen.insert(key.clone())).collect()
 }
 
-fn provider(
-    row: &PeerRow,
-    (kind, address): (&str, &str),
-    highest: i64,
-    mapped: &mut Mapped,
-) -> Form {
+fn provider(row: &PeerRow, kind: &str, address: &str, highest: i64, mapped: &mut Mapped) -> Form {
     let mut form = Form::new();
     let mut put = |field: &str, value: Value| drop(form.insert(field.to_owned(), value));
     put("url", address.trim_end_matches('/').into());

@@ -16,15 +16,19 @@ pub(super) struct Counter {
     pub since: Option<Timestamp>,
 }
 
+/// What a holder spent, as a row of the peer says.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SpentAt {
+    /// When; `None`: unknown.
+    pub at: Option<Timestamp>,
+    /// USD.
+    pub amount: Decimal,
+}
+
 /// The rows of a holder: those that count, and the rest of the counter. `given` is what other rows
 /// already count for the holder since then. A rest has the time `since`, where every window that
 /// the counter is for counts it.
-pub(super) fn rows(
-    counter: Counter,
-    given: NanoUsd,
-    found: &[(Option<Timestamp>, Decimal)],
-    of: Spent,
-) -> Vec<Spent> {
+pub(super) fn rows(counter: Counter, given: NanoUsd, found: &[SpentAt], of: Spent) -> Vec<Spent> {
     let counts = |at: &Option<Timestamp>| match (counter.since, at) {
         (None, at) => at.is_some(),
         (Some(since), Some(at)) => *at >= since,
@@ -32,8 +36,8 @@ pub(super) fn rows(
     };
     let mut rows: Vec<Spent> = found
         .iter()
-        .filter(|(at, _)| counts(at))
-        .map(|(at, amount)| Spent { at: *at, cost: nanos(*amount), ..of })
+        .filter(|row| counts(&row.at))
+        .map(|row| Spent { at: row.at, cost: nanos(row.amount), ..of })
         .filter(|row| row.cost.0 != 0)
         .collect();
     let itemised: NanoUsd = rows.iter().map(|row| row.cost).sum();
@@ -66,8 +70,8 @@ mod tests {
 
     #[test]
     fn rows_and_rest_are_the_counter() {
-        let found =
-            [(None, Decimal::from(5)), (at(1), Decimal::from(2)), (at(9), Decimal::from(1))];
+        let spent = |at, amount: i64| SpentAt { at, amount: Decimal::from(amount) };
+        let found = [spent(None, 5), spent(at(1), 2), spent(at(9), 1)];
         let counter = |amount: i64, since| Counter { amount: Decimal::from(amount), since };
         let reported = |counter, given| {
             let rows = rows(counter, NanoUsd::usd(given), &found, OF);

@@ -121,7 +121,7 @@ fn users(
         let subject = format!("user {name:?}");
         fill(&mut form, &user.form, &subject, &mut mapped.notes);
         user.limits.write(&mut form, OF_USER, &subject, &mut mapped.notes);
-        let keys = keys(user, name, (&owners, &mapped.deleted), &mut mapped.notes);
+        let keys = keys(user, name, &owners, &mapped.deleted, &mut mapped.notes);
         form.insert("keys".to_owned(), keys.into());
         entries.push((*nth, Value::Object(form)));
     }
@@ -137,7 +137,8 @@ fn users(
 fn keys(
     user: &MappedUser,
     owner: &str,
-    (owners, deleted): (&Owners, &HashMap<KeyHash, KeyId>),
+    owners: &Owners,
+    deleted: &HashMap<KeyHash, KeyId>,
     notes: &mut super::model::Notes,
 ) -> Vec<Value> {
     let mut taken: HashSet<&str> = HashSet::new();

@@ -6,12 +6,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use rust_decimal::Decimal;
 use serde_json::Value;
 
-use super::counters::{self, Counter};
+use super::counters::{self, Counter, SpentAt};
 use super::litellm_budget::{Budget, WindowPlace, budgets};
 use super::model::{
     Form, Mapped, MappedKey, MappedUser, Spent, UniqueNames, key_of_text, moment, texts,
 };
-use crate::domain::clock::Timestamp;
 use crate::domain::key::KeyHash;
 use crate::domain::money::NanoUsd;
 use crate::store::peer::{PeerData, PeerRow, PeerSchema, PeerSpendTable, PeerTable};
@@ -133,16 +132,19 @@ struct HolderCounter {
     counter: Counter,
 }
 
-type Found = Vec<(Option<Timestamp>, Decimal)>;
+/// A key's counter, and the text of its hash.
+struct KeyCounter {
+    counter: Counter,
+    token: String,
+}
 
 /// Maps what was read, as of `place.now`.
 pub(super) fn map(data: &PeerData, place: WindowPlace) -> Mapped {
     let mut mapped = Mapped::default();
     let budgets = budgets(data.rows(BUDGETS));
-    let mut owners = owners(data, place, &mut mapped);
+    let (mut owners, mut owner_names) = owners(data, place, &mut mapped);
     let mut names: HashMap<usize, UniqueNames> = HashMap::new();
-    // Of each owner: the keys with their counters and the texts of their hashes.
-    let mut keys: HashMap<usize, Vec<(Counter, String)>> = HashMap::new();
+    let mut keys: HashMap<usize, Vec<KeyCounter>> = HashMap::new();
     let mut logins = 0;
     for row in data.rows(TOKENS) {
         let Some(token) = row.text("token") else { continue };
@@ -155,12 +157,12 @@ pub(super) fn map(data: &PeerData, place: WindowPlace) -> Mapped {
             (None, Some(user)) => Owner::User(user.to_owned()),
             (None, None) => Owner::Nobody,
         };
-        let user = owner_of(owner, &mut owners, &mut mapped);
+        let user = owner_of(owner, &mut owners, &mut owner_names, &mut mapped);
         let budget = Budget::of_key(row, &budgets);
         let (key, counter) =
-            key(row, token, &budget, place, (&mut mapped, user, names.entry(user).or_default()));
+            key(row, token, &budget, place, &mut mapped, user, names.entry(user).or_default());
         mapped.users[user].keys.push(key);
-        keys.entry(user).or_default().push((counter, token.to_owned()));
+        keys.entry(user).or_default().push(KeyCounter { counter, token: token.to_owned() });
     }
     if logins > 0 {
         let why = "keys of logins to LiteLLM's own pages are of no use here";
@@ -255,7 +257,8 @@ fn names_of_models(models: Vec<String>, label: &str, mapped: &mut Mapped) -> Vec
 /// The holder of a key, made where the peer has none.
 fn owner_of(
     owner: Owner,
-    (owners, names): &mut (HashMap<Owner, HolderCounter>, UniqueNames),
+    owners: &mut HashMap<Owner, HolderCounter>,
+    names: &mut UniqueNames,
     mapped: &mut Mapped,
 ) -> usize {
     if let Some(held) = owners.get(&owner) {
@@ -284,7 +287,9 @@ fn key(
     token: &str,
     budget: &Budget,
     place: WindowPlace,
-    (mapped, user, names): (&mut Mapped, usize, &mut UniqueNames),
+    mapped: &mut Mapped,
+    user: usize,
+    names: &mut UniqueNames,
 ) -> (MappedKey, Counter) {
     let (hash, mut form) = hash(token);
     let shown = row.text("key_name").unwrap_or_default();
@@ -360,17 +365,18 @@ fn leftovers(data: &PeerData, mapped: &mut Mapped) {
 fn spent(
     data: &PeerData,
     mapped: &mut Mapped,
-    (owners, _): &(HashMap<Owner, HolderCounter>, UniqueNames),
-    keys: &HashMap<usize, Vec<(Counter, String)>>,
+    owners: &HashMap<Owner, HolderCounter>,
+    keys: &HashMap<usize, Vec<KeyCounter>>,
 ) {
-    let known: HashSet<&str> = keys.values().flatten().map(|(_, token)| token.as_str()).collect();
-    let mut of_key: HashMap<&str, Found> = HashMap::new();
-    let mut of_owner: BTreeMap<usize, Found> = BTreeMap::new();
+    let known: HashSet<&str> = keys.values().flatten().map(|key| key.token.as_str()).collect();
+    let mut of_key: HashMap<&str, Vec<SpentAt>> = HashMap::new();
+    let mut of_owner: BTreeMap<usize, Vec<SpentAt>> = BTreeMap::new();
     for row in &data.spend {
         let [token, user, team] = row.holders.as_slice() else { continue };
+        let spent = SpentAt { at: row.minute, amount: row.amount };
         let token = token.as_deref().unwrap_or_default();
         if known.contains(token) {
-            of_key.entry(token).or_default().push((row.minute, row.amount));
+            of_key.entry(token).or_default().push(spent);
             continue;
         }
         let owner = match (team.as_deref().filter(|team| !team.is_empty()), user.as_deref()) {
@@ -378,7 +384,7 @@ fn spent(
             (None, user) => Owner::User(user.unwrap_or_default().to_owned()),
         };
         if let Some(held) = owners.get(&owner) {
-            of_owner.entry(held.user).or_default().push((row.minute, row.amount));
+            of_owner.entry(held.user).or_default().push(spent);
         }
     }
     let counters: HashMap<usize, Counter> =
@@ -387,7 +393,7 @@ fn spent(
         let of =
             Spent { user: Some(user), key: None, provider: None, at: None, cost: NanoUsd::ZERO };
         let mut rows = Vec::new();
-        for (at, (counter, token)) in
+        for (at, KeyCounter { counter, token }) in
             keys.get(&user).map_or(&[][..], Vec::as_slice).iter().enumerate()
         {
             let found = of_key.remove(token.as_str()).unwrap_or_default();

@@ -89,9 +89,6 @@ pub struct Imported {
 }
 
 /// The address in a file, without the line end.
-///
-/// # Errors
-/// The file cannot be read.
 pub fn import_address(file: &PathBuf) -> anyhow::Result<String> {
     let text =
         std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
@@ -202,7 +199,7 @@ impl Work<'_> {
                 .await
                 .context("the database")?;
         }
-        for change in balances::planned(&replaced, self.mapped, (&ids, &document.users)) {
+        for change in balances::planned(&replaced, self.mapped, &ids, &document.users) {
             self.audit(&change).await?;
             applied.plan.count(change);
         }

@@ -7,7 +7,7 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 
 use super::channels;
-use super::counters::{self, Counter};
+use super::counters::{self, Counter, SpentAt};
 use super::model::{
     Form, Mapped, MappedKey, MappedLimits, MappedUser, Spent, UniqueNames, csv, key_of_text,
     moment, shortened,
@@ -85,8 +85,6 @@ pub(super) const SCHEMA: PeerSchema = PeerSchema {
 const QUOTA_PER_USD: i64 = 500_000;
 const DELETED: i64 = 3;
 
-type Found = Vec<(Option<Timestamp>, Decimal)>;
-
 /// The peer's options by name.
 fn options(data: &PeerData) -> HashMap<&str, &str> {
     data.rows("options")
@@ -122,14 +120,14 @@ pub(super) fn map(data: &PeerData, is_new_api: bool) -> Mapped {
             Some(user) => {
                 let group = rows[*user].text("group").unwrap_or_default();
                 let mut key =
-                    key(row, &text, group, (&mut mapped, *user, of_user.entry(*user).or_default()));
+                    key(row, &text, group, &mut mapped, *user, of_user.entry(*user).or_default());
                 key.limits.money.total = total(row).map(usd);
                 mapped.users[*user].keys.push(key);
                 keys.entry(*user).or_default().push(row);
             }
         }
     }
-    spent(data, &mut mapped, (&rows, &keys), &usd);
+    spent(data, &mut mapped, &rows, &keys, &usd);
     channels::map(data.rows("channels"), &options, is_new_api, &mut mapped);
     prices(&options, unit, &mut mapped);
     mapped
@@ -174,7 +172,9 @@ fn key(
     row: &PeerRow,
     text: &str,
     group: &str,
-    (mapped, user, names): (&mut Mapped, usize, &mut UniqueNames),
+    mapped: &mut Mapped,
+    user: usize,
+    names: &mut UniqueNames,
 ) -> MappedKey {
     let name =
         names.unique(row.text("name").unwrap_or_default(), row.text("id").unwrap_or_default());
@@ -212,7 +212,8 @@ fn key(
 fn spent(
     data: &PeerData,
     mapped: &mut Mapped,
-    (users, keys): (&[&PeerRow], &HashMap<usize, Vec<&PeerRow>>),
+    users: &[&PeerRow],
+    keys: &HashMap<usize, Vec<&PeerRow>>,
     usd: &dyn Fn(Decimal) -> Decimal,
 ) {
     let by_id: HashMap<&str, (usize, usize)> = keys
@@ -229,21 +230,24 @@ fn spent(
         .collect();
     let ids: HashMap<&str, usize> =
         users.iter().enumerate().filter_map(|(at, row)| Some((row.text("id")?, at))).collect();
-    let (mut of_key, mut of_user): (HashMap<(usize, usize), Found>, BTreeMap<usize, Found>) =
-        Default::default();
+    let (mut of_key, mut of_user): (
+        HashMap<(usize, usize), Vec<SpentAt>>,
+        BTreeMap<usize, Vec<SpentAt>>,
+    ) = Default::default();
     for row in &data.spend {
         let [user, token, name] = row.holders.as_slice() else { continue };
         let user = user.as_deref().unwrap_or_default();
         let token = token.as_deref().filter(|id| *id != "0");
+        let spent = SpentAt { at: row.minute, amount: usd(row.amount) };
         let key = match token {
             Some(id) => by_id.get(id),
             None => name.as_deref().and_then(|name| by_name.get(&(user, name.trim()))),
         };
         match key {
-            Some(key) => of_key.entry(*key).or_default().push((row.minute, usd(row.amount))),
+            Some(key) => of_key.entry(*key).or_default().push(spent),
             None => {
                 if let Some(user) = ids.get(user) {
-                    of_user.entry(*user).or_default().push((row.minute, usd(row.amount)));
+                    of_user.entry(*user).or_default().push(spent);
                 }
             }
         }

@@ -257,7 +257,8 @@ impl Link {
         &self,
         up: &Arc<Up>,
         call: ScriptCall,
-        (until, bound): (Instant, Duration),
+        until: Instant,
+        bound: Duration,
     ) -> Result<Vec<Value>, LinkFault> {
         let answer =
             ask(&mut up.connection.clone(), call, until.saturating_duration_since(Instant::now()))

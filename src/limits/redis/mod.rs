@@ -128,9 +128,6 @@ pub(super) struct Shared {
 
 impl Shared {
     /// Does not connect yet.
-    ///
-    /// # Errors
-    /// When the address is invalid.
     pub(super) fn new(
         settings: CounterSettings,
         shared: SharedSettings,

@@ -101,7 +101,7 @@ impl Shared {
             });
             let call = self.call(&PEEK, &up, now, names.iter().map(String::as_str));
             let call = call.text(&member).numbers(numbers);
-            match self.link.ask(&up, call, (until, bound)).await {
+            match self.link.ask(&up, call, until, bound).await {
                 Ok(answer) => return Some(answer),
                 // This node's clock was set since the last heartbeat.
                 Err(LinkFault::Clock(redis)) => {
@@ -194,6 +194,6 @@ impl Shared {
     /// Readers are administrators: they can wait a little longer than requests.
     async fn read(&self, up: &Arc<Up>, call: ScriptCall) -> Option<Vec<Value>> {
         let bound = self.settings.timeout;
-        self.link.ask(up, call, (Instant::now() + bound.max(TIME_LIMIT), bound)).await.ok()
+        self.link.ask(up, call, Instant::now() + bound.max(TIME_LIMIT), bound).await.ok()
     }
 }

@@ -192,8 +192,8 @@ impl Settled {
 
 impl Memory {
     fn apply_news(&self, settled: &Settled, now: Timestamp) {
-        let holder = (settled.holder.map(|(user, _)| user), settled.holder.map(|(_, key)| key));
-        self.to_each(holder, settled.provider, now, |spend| {
+        let (user, key) = settled.holder.unzip();
+        self.to_each(user, key, settled.provider, now, |spend| {
             spend.add_late(settled.started, HeldAmounts::spent(settled.cost), settled.late);
         });
     }

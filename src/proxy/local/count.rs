@@ -18,9 +18,6 @@ use crate::proxy::request::intake::Inbound;
 const ESTIMATED: (&str, &str) = ("x-tollgate-token-count", "estimated");
 
 /// An estimate of the request's input tokens.
-///
-/// # Errors
-/// When the body cannot be read as the format's request.
 pub(in crate::proxy) async fn estimate(
     ctx: &RequestContext,
     inbound: Arc<Inbound>,

@@ -46,9 +46,6 @@ impl Answer {
     }
 
     /// Its head, without the headers that every reply carries.
-    ///
-    /// # Errors
-    /// Pingora's, when a value is not valid in a head.
     pub fn head(&self) -> pingora::Result<ResponseHeader> {
         let mut head = ResponseHeader::build_no_case(self.ending.status, Some(8))?;
         head.insert_header(CONTENT_TYPE, "application/json")?;
@@ -65,9 +62,6 @@ impl Answer {
 pub(super) const OWN_HEADERS: usize = 9;
 
 /// Adds the headers that every reply carries.
-///
-/// # Errors
-/// Pingora's, when a value is not valid in a head.
 pub(in crate::proxy) fn own_headers(
     headers: &mut HeaderMap,
     ctx: &RequestContext,

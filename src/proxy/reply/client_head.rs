@@ -81,9 +81,6 @@ pub(in crate::proxy) fn build(
 
 /// The head that brings the first sign of life to a client that waits for a stream: nothing of a
 /// provider, because another one may still answer.
-///
-/// # Errors
-/// Pingora's, when the head is not valid.
 pub(in crate::proxy) fn of_waiting(
     session: &Session,
     ctx: &RequestContext,

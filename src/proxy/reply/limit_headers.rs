@@ -48,9 +48,6 @@ const COST: HeaderNames = HeaderNames::new([
 ]);
 
 /// Adds the remaining amounts of the caller's limits, for a request that was admitted.
-///
-/// # Errors
-/// Pingora's, when a value is not valid in a head.
 pub(in crate::proxy) fn add(headers: &mut HeaderMap, ctx: &RequestContext) -> pingora::Result<()> {
     match ctx.record.as_ref().and_then(|record| record.permit.as_ref()) {
         Some(permit) => write(headers, ctx.format, permit.standing(), || permit.time(ctx.now())),
@@ -139,9 +136,6 @@ pub(super) fn number(number: u64) -> pingora::Result<HeaderValue> {
 }
 
 /// The value of one of the gateway's own headers.
-///
-/// # Errors
-/// Pingora's, when the text is not valid in a head.
 pub(super) fn value(text: &str) -> pingora::Result<HeaderValue> {
     HeaderValue::from_str(text).or_err(ErrorType::InvalidHTTPHeader, "a header of the gateway")
 }

@@ -53,9 +53,6 @@ impl Identified {
 }
 
 /// Finds the caller and opens the request's record.
-///
-/// # Errors
-/// The step that failed.
 pub(in crate::proxy) fn identify(
     session: &Session,
     ctx: &mut RequestContext,
@@ -68,9 +65,6 @@ pub(in crate::proxy) fn identify(
 }
 
 /// Finds the caller of a request that has no record.
-///
-/// # Errors
-/// The step that failed.
 pub(in crate::proxy) fn caller_of(
     session: &Session,
     ctx: &RequestContext,
@@ -149,9 +143,6 @@ fn usable(found: &KeyHolder, now: Timestamp) -> Result<Principal, (Refusal, Opti
 
 impl Principal {
     /// Whether the key and its owner may be used at this time.
-    ///
-    /// # Errors
-    /// Why not.
     pub(super) fn usable(&self, now: Timestamp) -> Result<(), Refusal> {
         match self {
             Self::Key { key, .. } if !key.is_enabled => Err(Refusal::KeyDisabled),

@@ -134,7 +134,7 @@ fn recent(ctx: &RequestContext, identified: &Identified) -> Result<(), Refusal> 
         }
         Principal::Admin => ClientUser::TOKEN,
     };
-    versions.note(by, (client, current), ctx.started_at);
+    versions.note(by, client, current, ctx.started_at);
     let is_checked = identified.snapshot.settings.enable_client_version_check;
     if !is_checked || by == ClientUser::TOKEN {
         return Ok(());

@@ -181,7 +181,7 @@ impl<'a> ToSelect<'a> {
         };
         let (snapshot, uses) = (&identified.snapshot, inbound.peek.tool_bounds.uses);
         let own = snapshot.reservation(mode, ask, &forecast);
-        snapshot.reservation_beside(mode, ask, &forecast, (own, uses))
+        snapshot.reservation_beside(mode, ask, &forecast, own, uses)
     }
 
     /// The providers whose limits leave no room, by shared counters. One where the request has its

@@ -59,7 +59,8 @@ impl ForwardedReply {
     /// first bytes come.
     pub(super) fn new(
         status: u16,
-        (streamed, converted): (bool, bool),
+        streamed: bool,
+        converted: bool,
         reply: ReshapedReply,
         unsure: Option<Unsure>,
     ) -> Self {
@@ -202,9 +203,6 @@ impl ForwardedReply {
     }
 
     /// Whether the reply can continue.
-    ///
-    /// # Errors
-    /// The provider reported an error, or sent what is not a reply.
     pub(super) fn check(&self) -> pingora::Result<()> {
         let reply = &self.reply;
         if self.released {

@@ -10,9 +10,6 @@ use crate::upstream::headers::{self, HeadParts};
 
 /// Builds the head of the rendered request. `head` gives the protocol version of the connection;
 /// everything else in it is replaced.
-///
-/// # Errors
-/// When the path or a credential is not valid in a head.
 pub(in crate::proxy) fn build(
     session: &Session,
     head: &mut RequestHeader,

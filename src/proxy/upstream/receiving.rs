@@ -86,7 +86,7 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     };
     let mut reply = ReshapedReply::new(decoder, reader, shape);
     reply.check = attempt.rendered.check.take();
-    let forwarded = ForwardedReply::new(status, (streamed, converted), reply, unsure);
+    let forwarded = ForwardedReply::new(status, streamed, converted, reply, unsure);
     attempt.incoming = Incoming::Reply(Box::new(forwarded));
     Ok(())
 }

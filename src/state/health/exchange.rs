@@ -2,7 +2,7 @@
 //! others are applied.
 
 use super::update::HealthUpdate;
-use super::{Happened, Health};
+use super::{Happened, Health, HealthStanding};
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
 use crate::policy::breaker::Change;
@@ -47,7 +47,7 @@ impl Health {
             return;
         }
         entry.breaker.hear_suspects(&update.standing);
-        let (standing, cooldown_until) = entry.standing();
+        let HealthStanding { circuit: standing, cooldown_until } = entry.standing();
         match entry.changed {
             Some(changed) if changed > update.at => {
                 let differs = !standing.same_state(&update.standing)

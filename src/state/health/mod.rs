@@ -51,9 +51,15 @@ struct HealthEntry {
     log: AttemptLog,
 }
 
+/// Circuit and cooldown, as other nodes are told.
+struct HealthStanding {
+    circuit: Standing,
+    cooldown_until: Option<Timestamp>,
+}
+
 impl HealthEntry {
-    fn standing(&self) -> (Standing, Option<Timestamp>) {
-        (self.breaker.standing(), self.cooldown_until)
+    fn standing(&self) -> HealthStanding {
+        HealthStanding { circuit: self.breaker.standing(), cooldown_until: self.cooldown_until }
     }
 
     /// Whether this version of the provider is from before its address or credential was changed: a
@@ -333,13 +339,15 @@ impl Health {
         &self,
         provider: ProviderId,
         entry: &mut HealthEntry,
-        before: (Standing, Option<Timestamp>),
+        before: HealthStanding,
         now: Timestamp,
     ) {
         let after = entry.standing();
-        if after.0.same_state(&before.0) && after.1 == before.1 {
+        if after.circuit.same_state(&before.circuit)
+            && after.cooldown_until == before.cooldown_until
+        {
             // Without a new time: only a change of the circuit or the cooldown replaces another.
-            if !after.0.same_suspects(&before.0) {
+            if !after.circuit.same_suspects(&before.circuit) {
                 self.mark_changed(provider);
             }
             return;

@@ -191,9 +191,6 @@ impl CopyConnection {
     }
 
     /// The kept connection if it answers, else a new one.
-    ///
-    /// # Errors
-    /// Those of connecting.
     pub(in crate::store) async fn take(&self) -> Result<PgConnection, sqlx::Error> {
         let kept = self.kept.lock().take();
         if let Some(mut kept) = kept

@@ -24,9 +24,6 @@ pub(in crate::store) fn text(record: &Record) -> String {
 }
 
 /// Reads the chain of a record, whose own provider is given.
-///
-/// # Errors
-/// When it has another form.
 pub(in crate::store) fn parse(
     text: &str,
     id: Option<ProviderId>,

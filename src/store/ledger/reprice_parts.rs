@@ -101,9 +101,6 @@ impl Store {
 
     /// Writes the costs of such requests, in the order of their ids, all or none. Returns what was
     /// added to each.
-    ///
-    /// # Errors
-    /// [`StoreError`]; as of [`Store::reprice`].
     pub async fn reprice_parts(&self, priced: &[UnpricedParts]) -> Result<LateCosts, StoreError> {
         let mut tx = self.write().await?;
         if let Some(lock) = days::lock(self.backend()) {

@@ -43,6 +43,13 @@ pub struct LogPage {
     pub next_cursor: Option<String>,
 }
 
+/// The last row of the page before.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::store) struct LogCursor {
+    pub started_at: Timestamp,
+    pub id: i64,
+}
+
 impl LogFilter {
     pub(in crate::store) fn span(&self) -> Span {
         Span { from: self.start, until: self.end }
@@ -68,7 +75,7 @@ async fn logs(
     mut tx: Transaction<'static, Any>,
     filter: &LogFilter,
     ask: &LogPageAsk,
-    cursor: Option<(Timestamp, i64)>,
+    cursor: Option<LogCursor>,
 ) -> Result<LogPage, StoreError> {
     let size = usize::try_from(ask.page_size).unwrap_or(usize::MAX);
     let (summary, total_is_exact) = log_sums::summary(&mut tx, filter).await?;
@@ -89,7 +96,7 @@ async fn page(
     connection: &mut AnyConnection,
     filter: &LogFilter,
     ask: &LogPageAsk,
-    cursor: Option<(Timestamp, i64)>,
+    cursor: Option<LogCursor>,
 ) -> Result<Vec<LogRow>, StoreError> {
     let (sql, values) = page_sql(filter, ask, cursor);
     let rows =
@@ -101,13 +108,13 @@ async fn page(
 pub(in crate::store) fn page_sql(
     filter: &LogFilter,
     ask: &LogPageAsk,
-    cursor: Option<(Timestamp, i64)>,
+    cursor: Option<LogCursor>,
 ) -> (String, Values) {
     let mut conditions = Conditions::on_log(filter, filter.span());
     let size = i64::from(ask.page_size);
     let offset = match cursor {
-        Some((started_at, id)) => {
-            conditions.after(started_at, id);
+        Some(last) => {
+            conditions.after(last.started_at, last.id);
             0
         }
         None => i64::from(ask.page).saturating_sub(1).max(0).saturating_mul(size),
@@ -128,9 +135,11 @@ fn cursor_after(row: &LogRow) -> String {
     format!("{}_{}", row.record.counts_at().0, row.id)
 }
 
-fn parse_cursor(text: &str) -> Result<(Timestamp, i64), StoreError> {
-    let parts = text
-        .split_once('_')
-        .and_then(|(time, id)| Some((Timestamp(time.parse().ok()?), id.parse().ok()?)));
-    parts.ok_or_else(|| StoreError::Missing { what: "page at this cursor".to_owned() })
+fn parse_cursor(text: &str) -> Result<LogCursor, StoreError> {
+    let read = |(time, id): (&str, &str)| {
+        Some(LogCursor { started_at: Timestamp(time.parse().ok()?), id: id.parse().ok()? })
+    };
+    text.split_once('_')
+        .and_then(read)
+        .ok_or_else(|| StoreError::Missing { what: "page at this cursor".to_owned() })
 }

@@ -8,7 +8,7 @@ use super::key_statistics::{KEYS, ROWS};
 use super::last_use::EVERY_KEY;
 use super::log_filter::LogFilter;
 use super::log_sums::ENDS;
-use super::logs::{LogPageAsk, page_sql};
+use super::logs::{LogCursor, LogPageAsk, page_sql};
 use super::overview::LAST_MINUTE_OF_USER;
 use super::statistics::{GroupBy, SeriesAsk, arms, runs};
 use crate::domain::clock::Timestamp;
@@ -179,7 +179,7 @@ async fn a_users_rare_rows_are_found_without_reading_all_of_the_users() {
         (of_a_session(), "request_log_session (session_id=?"),
         (retried_of_a_user(), "request_log_user_retried (user_id=?"),
     ] {
-        for cursor in [None, Some((Timestamp(1_000 * HOUR), 20_000))] {
+        for cursor in [None, Some(LogCursor { started_at: Timestamp(1_000 * HOUR), id: 20_000 })] {
             let ask = LogPageAsk { page: 1, page_size: 50, cursor: None };
             let (sql, values) = page_sql(&filter, &ask, cursor);
             let lines = plan(&store, &sql, values).await;
@@ -245,7 +245,9 @@ async fn large_tables_are_read_through_their_indexes() {
         sqlx::raw_sql("ANALYZE").execute(&mut *store.writer().await.unwrap()).await.unwrap();
         let mut asked: Vec<(String, String, Values)> = Vec::new();
         for filter in pages() {
-            for cursor in [None, Some((Timestamp(1_000 * HOUR), 20_000))] {
+            for cursor in
+                [None, Some(LogCursor { started_at: Timestamp(1_000 * HOUR), id: 20_000 })]
+            {
                 let ask = LogPageAsk { page: 1, page_size: 50, cursor: None };
                 let (sql, values) = page_sql(&filter, &ask, cursor);
                 asked.push((format!("{filter:?} {cursor:?}"), sql, values));

@@ -35,9 +35,6 @@ pub struct AuditEntry {
 
 impl Tx {
     /// Adds an entry to the audit log.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn audit(&mut self, entry: &AuditEntry) -> Result<(), StoreError> {
         let json = |value: &Option<Value>| value.as_ref().map(Value::to_string);
         let mut values = Values::default();
@@ -90,9 +87,6 @@ pub struct AuditPage {
 
 impl Store {
     /// One page of the audit log, newest first.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn audit_log(&self, ask: &AuditAsk) -> Result<AuditPage, StoreError> {
         let mut values = Values::default();
         let mut sql = String::from(

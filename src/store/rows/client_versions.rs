@@ -101,9 +101,6 @@ impl Store {
     }
 
     /// Clients and versions that at least this many users, or an administrator, ran since then.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn agreed_clients(
         &self,
         since: Timestamp,

@@ -88,17 +88,11 @@ async fn rows(connection: &mut AnyConnection, rest: &str) -> Result<Vec<ErrorRul
 
 impl Tx {
     /// All error rules, in their order of evaluation; removed built-in ones follow.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn error_rules(&mut self) -> Result<Vec<ErrorRule>, StoreError> {
         with_removed(&mut self.inner).await
     }
 
     /// Adds a rule. Its id is assigned here; the one in `rule` is ignored.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn insert_error_rule(&mut self, rule: &ErrorRule) -> Result<RuleId, StoreError> {
         self.insert_row(TABLE, COLUMNS, bind(rule)).await.map(RuleId)
     }
@@ -112,9 +106,6 @@ impl Tx {
     }
 
     /// Removes an operator's rule permanently.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn delete_error_rule(&mut self, id: RuleId) -> Result<(), StoreError> {
         let mut values = Values::default();
         values.int(id.0);

@@ -56,9 +56,6 @@ impl Store {
     }
 
     /// The same; prices of the former load that are unchanged are taken from there.
-    ///
-    /// # Errors
-    /// As [`Store::load_all`].
     pub async fn load_all_after(
         &self,
         prices: &FastMap<String, Arc<Price>>,
@@ -70,9 +67,6 @@ impl Store {
     }
 
     /// The configuration's version: the same number means that nothing has changed.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn config_version(&self) -> Result<i64, StoreError> {
         version(&mut *self.reader().await?).await
     }
@@ -95,9 +89,6 @@ pub struct WholeDatabase {
 
 impl Store {
     /// Reads all that is configured as of one moment.
-    ///
-    /// # Errors
-    /// As [`Store::load_all`].
     pub async fn load_whole(&self) -> Result<WholeDatabase, StoreError> {
         let mut tx = self.read().await?;
         let whole = read_whole(&mut tx).await?;
@@ -108,9 +99,6 @@ impl Store {
 
 impl Tx {
     /// All that is configured, as this transaction sees it.
-    ///
-    /// # Errors
-    /// As [`Store::load_all`].
     pub async fn whole(&mut self) -> Result<WholeDatabase, StoreError> {
         read_whole(&mut self.inner).await
     }
@@ -144,9 +132,6 @@ async fn read(
 
 impl Store {
     /// The system settings as stored.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn settings(&self) -> Result<SystemSettings, StoreError> {
         settings::of(&mut *self.reader().await?).await
     }

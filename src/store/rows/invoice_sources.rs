@@ -60,18 +60,12 @@ const LEDGER: &str = "SELECT day, model, upstream_model, COUNT(*) AS requests, \
 
 impl Store {
     /// Every source, in the order of their providers.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn invoice_sources(&self) -> Result<Vec<StoredInvoiceSource>, StoreError> {
         all(&mut *self.reader().await?).await
     }
 
     /// What the ledger has of a provider in whole UTC days, from the start of the first to the
     /// start of the day after the last.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn ledger_days(
         &self,
         provider: ProviderId,
@@ -110,17 +104,11 @@ fn line(row: &AnyRow) -> Result<LedgerLine, StoreError> {
 
 impl Tx {
     /// Every source, in the order of their providers.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn invoice_sources(&mut self) -> Result<Vec<StoredInvoiceSource>, StoreError> {
         all(&mut self.inner).await
     }
 
     /// Adds the source of a provider, or overwrites it.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn save_invoice_source(
         &mut self,
         stored: &StoredInvoiceSource,
@@ -141,9 +129,6 @@ impl Tx {
     }
 
     /// Removes the source of a provider, if it has one.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn delete_invoice_source(&mut self, id: ProviderId) -> Result<(), StoreError> {
         let mut values = Values::default();
         values.int(id.0);

@@ -38,9 +38,6 @@ impl<R> Job<R> {
 impl Store {
     /// Takes a job until `until`, or keeps it; `false` if another node has it. As [`Job::is_held`],
     /// a hold that ends much later than `until` counts as over.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn take_job(
         &self,
         name: &str,
@@ -63,9 +60,6 @@ impl Store {
     }
 
     /// Stores the job's report.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn report_job<R: Serialize + Sync>(
         &self,
         name: &str,
@@ -79,9 +73,6 @@ impl Store {
     }
 
     /// Releases a job that `holder` has; `done_for` is the due time that was served, if one was.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn leave_job(
         &self,
         name: &str,
@@ -97,9 +88,6 @@ impl Store {
     }
 
     /// The state of a job; `None` if it was never taken.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn job<R: DeserializeOwned + Default>(
         &self,
         name: &str,
@@ -122,9 +110,6 @@ impl Store {
 
     /// Claims the sending of a message until it is due again; `false` if a node has claimed it
     /// already. As [`Store::take_job`], a claim that ends much later than `until` counts as over.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn claim_notice(
         &self,
         name: &str,
@@ -143,9 +128,6 @@ impl Store {
     }
 
     /// Removes expired claims; returns their number.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn prune_notices(&self, now: Timestamp) -> Result<u64, StoreError> {
         let mut values = Values::default();
         values.time(now);

@@ -85,9 +85,6 @@ pub(super) async fn all(connection: &mut AnyConnection) -> Result<Vec<Key>, Stor
 
 impl Tx {
     /// A user's keys that are not deleted, oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn keys_of(&mut self, user: UserId) -> Result<Vec<Key>, StoreError> {
         let sql = sql::select(
             "api_keys",
@@ -99,9 +96,6 @@ impl Tx {
     }
 
     /// How many keys the user has had, deleted ones included.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn keys_ever_of(&mut self, user: UserId) -> Result<u64, StoreError> {
         let sql = "SELECT COUNT(*) AS ever FROM api_keys WHERE user_id = $1";
         let row = sqlx::query(sql).bind(user.0).fetch_one(&mut *self.inner).await?;
@@ -109,17 +103,11 @@ impl Tx {
     }
 
     /// The key, unless it is deleted or does not exist.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn key(&mut self, id: KeyId) -> Result<Option<Key>, StoreError> {
         Ok(self.keys(&[id]).await?.pop())
     }
 
     /// The keys of these ids that exist and are not deleted, each once, oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn keys(&mut self, ids: &[KeyId]) -> Result<Vec<Key>, StoreError> {
         let mut ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
         ids.sort_unstable();
@@ -143,9 +131,6 @@ impl Tx {
     }
 
     /// The removed key that has this hash. A hash is unique among removed keys too.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn removed_key(&mut self, hash: &KeyHash) -> Result<Option<Key>, StoreError> {
         let mut values = Values::default();
         values.bytes(&hash.0);

@@ -28,6 +28,15 @@ pub struct StoredMessage {
     pub response: Clip,
 }
 
+/// A message's place in its session.
+#[derive(Debug, Clone, Copy)]
+pub struct MessageCursor {
+    /// The request's start.
+    pub started_at: Timestamp,
+    /// Orders the requests of one millisecond.
+    pub request_id: RequestId,
+}
+
 /// The beginning of a body.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Clip {
@@ -69,9 +78,6 @@ const BATCH: i64 = 500;
 
 impl Store {
     /// Stores messages; those that are already stored stay as they are.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn insert_messages(&self, messages: &[StoredMessage]) -> Result<(), StoreError> {
         let mut connection = self.writer().await?;
         let insert = sql::insert(self.backend(), "session_messages", COLUMNS, 1)
@@ -93,24 +99,26 @@ impl Store {
         Ok(())
     }
 
-    /// The messages of a key's session before the one of `before`, newest first, at most `most`.
+    /// The messages of a key's session before `before`, newest first, at most `most`.
     /// Those that began in the same millisecond are ordered by their requests' ids.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn session_messages(
         &self,
-        (session, key): (&str, Option<KeyId>),
-        before: Option<(Timestamp, RequestId)>,
+        session: &str,
+        key: Option<KeyId>,
+        before: Option<MessageCursor>,
         most: u32,
     ) -> Result<Vec<StoredMessage>, StoreError> {
         let mut values = Values::default();
-        let (time, id) = before.unwrap_or((Timestamp(i64::MAX), RequestId(uuid::Uuid::max())));
+        let newest = MessageCursor {
+            started_at: Timestamp(i64::MAX),
+            request_id: RequestId(uuid::Uuid::max()),
+        };
+        let before = before.unwrap_or(newest);
         values
             .text(session)
             .int(key.map_or(0, |id| id.0))
-            .time(time)
-            .bytes(id.0.as_bytes())
+            .time(before.started_at)
+            .bytes(before.request_id.0.as_bytes())
             .int(i64::from(most));
         let sql = "SELECT request_id, started_at, session_id, key_id, user_id, request_cut, \
                    response_cut, request, response FROM session_messages \
@@ -140,9 +148,6 @@ impl Store {
 
     /// Removes some of the messages that are older than `before`; returns their number. Fewer than
     /// a batch: none is left.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn prune_messages(&self, before: Timestamp) -> Result<u64, StoreError> {
         let mut values = Values::default();
         values.time(before).int(BATCH);
@@ -151,9 +156,6 @@ impl Store {
 
     /// Removes the oldest messages, so that the newest with `most` bytes together remain, a batch
     /// at a time; returns their number.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read or the write.
     pub async fn trim_messages(&self, most: u64) -> Result<u64, StoreError> {
         let sql = "SELECT COALESCE(CAST(SUM(bytes) AS BIGINT), 0) AS bytes FROM session_messages";
         let row = sqlx::query(sql).fetch_one(&mut *self.reader().await?).await?;

@@ -51,9 +51,6 @@ pub(super) async fn settings(
 
 impl Store {
     /// The settings of notifications.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn notifications(&self) -> Result<StoredNotifications, StoreError> {
         settings(&mut *self.reader().await?).await
     }
@@ -61,9 +58,6 @@ impl Store {
     /// Each user's requests that started from `from` to just before `until`, most expensive first.
     /// Whole hours come from the hourly sums; with partial ones (a zone that is off by half an
     /// hour) the ledger itself is read.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn user_sums(
         &self,
         from: Timestamp,
@@ -107,17 +101,11 @@ fn read(row: &AnyRow) -> Result<UserSum, StoreError> {
 
 impl Tx {
     /// The settings of notifications.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn notifications(&mut self) -> Result<StoredNotifications, StoreError> {
         settings(&mut self.inner).await
     }
 
     /// Replaces the settings of notifications.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn save_notifications(
         &mut self,
         stored: &StoredNotifications,

@@ -70,18 +70,12 @@ pub(super) async fn all(
 
 impl Tx {
     /// The whole price table, by model name.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn prices(&mut self) -> Result<Vec<Price>, StoreError> {
         let prices = all(&mut self.inner, &FastMap::default()).await?;
         Ok(prices.into_iter().map(Arc::unwrap_or_clone).collect())
     }
 
     /// Adds the entries, replacing those of the same model; of two for one model the last wins.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn upsert_prices(&mut self, prices: &[Price]) -> Result<(), StoreError> {
         // PostgreSQL refuses a statement that changes one row twice.
         let last: std::collections::BTreeMap<&str, &Price> =
@@ -102,9 +96,6 @@ impl Tx {
     }
 
     /// Removes the entry of a model. Returns whether there was one.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn delete_price(&mut self, model: &str) -> Result<bool, StoreError> {
         let mut values = Values::default();
         values.text(model);
@@ -116,17 +107,11 @@ impl Tx {
 
 impl Store {
     /// The whole price table.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn price_table(&self) -> Result<Vec<Arc<Price>>, StoreError> {
         all(&mut *self.reader().await?, &FastMap::default()).await
     }
 
     /// The stored price of one model.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn price(&self, model: &str) -> Result<Option<Price>, StoreError> {
         let mut values = Values::default();
         values.text(model);

@@ -162,17 +162,11 @@ pub(in crate::store) async fn all(
 
 impl Tx {
     /// Every provider that is not deleted, oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn providers(&mut self) -> Result<Vec<StoredProvider>, StoreError> {
         all(&mut self.inner).await
     }
 
     /// The provider, unless it is deleted or does not exist.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn provider(&mut self, id: ProviderId) -> Result<Option<StoredProvider>, StoreError> {
         let sql =
             sql::select("providers", &columns_with_key(), "WHERE deleted_at IS NULL AND id = $1");
@@ -182,9 +176,6 @@ impl Tx {
     }
 
     /// Adds a provider; its `id` and plain `key` are ignored. Returns the new id.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn insert_provider(
         &mut self,
         provider: &Provider,

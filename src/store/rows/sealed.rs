@@ -68,9 +68,6 @@ pub(super) async fn sealing_key(
 
 impl Store {
     /// Every sealed text, and the id of the key that seals new ones, as of one moment.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn sealed_texts(&self) -> Result<(Vec<SealedText>, Option<String>), StoreError> {
         let mut tx = self.read().await?;
         let found = (all(&mut tx).await?, sealing_key(&mut tx).await?);
@@ -81,25 +78,16 @@ impl Store {
 
 impl Tx {
     /// Every sealed text.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn sealed_texts(&mut self) -> Result<Vec<SealedText>, StoreError> {
         all(&mut self.inner).await
     }
 
     /// The id of the key that seals new texts; `None` before the first.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn sealing_key(&mut self) -> Result<Option<String>, StoreError> {
         sealing_key(&mut self.inner).await
     }
 
     /// Sets the key that seals new texts.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn set_sealing_key(&mut self, key_id: &str) -> Result<(), StoreError> {
         let mut values = Values::default();
         values.text(key_id);
@@ -110,9 +98,6 @@ impl Tx {
     }
 
     /// Replaces a sealed text.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn replace_sealed(
         &mut self,
         owner: &SealedOwner,
@@ -134,9 +119,6 @@ impl Tx {
     }
 
     /// Removes a sealed text; its owner stays, without a credential.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn forget_sealed(&mut self, owner: &SealedOwner) -> Result<(), StoreError> {
         match owner {
             SealedOwner::Provider(id, _) => self.set_provider_key(*id, "").await,

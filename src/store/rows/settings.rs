@@ -9,17 +9,11 @@ use crate::store::engine::tx::Tx;
 
 impl Tx {
     /// The system settings.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn settings(&mut self) -> Result<SystemSettings, StoreError> {
         of(&mut self.inner).await
     }
 
     /// Replaces the system settings.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn save_settings(&mut self, settings: &SystemSettings) -> Result<(), StoreError> {
         let mut values = Values::default();
         values.json(settings);

@@ -74,17 +74,11 @@ pub(super) async fn all(connection: &mut AnyConnection) -> Result<Vec<User>, Sto
 
 impl Tx {
     /// Every user that is not deleted, oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn users(&mut self) -> Result<Vec<User>, StoreError> {
         all(&mut self.inner).await
     }
 
     /// The user, unless deleted or nonexistent.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn user(&mut self, id: UserId) -> Result<Option<User>, StoreError> {
         let sql = sql::select("users", COLUMNS, "WHERE deleted_at IS NULL AND id = $1");
         let row =
@@ -93,9 +87,6 @@ impl Tx {
     }
 
     /// Adds a user; its `id` is ignored and the new one returned.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn insert_user(&mut self, user: &User) -> Result<UserId, StoreError> {
         self.insert_row("users", COLUMNS, bind(user)).await.map(UserId)
     }

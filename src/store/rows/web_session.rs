@@ -67,9 +67,6 @@ impl Store {
 
     /// Logs out the logins of a key (`None`: of the admin token) but `newest` and the `most` newest
     /// others; returns the number of those that ended.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn keep_newest_web_sessions(
         &self,
         key: Option<KeyId>,
@@ -95,9 +92,6 @@ impl Store {
     }
 
     /// The login with this hash, expired or not: the caller decides whether it is still valid.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn web_session(&self, hash: &[u8; 32]) -> Result<Option<WebSession>, StoreError> {
         let mut values = Values::default();
         values.bytes(hash);
@@ -109,9 +103,6 @@ impl Store {
     }
 
     /// Logs out one login; no error if it no longer exists.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn delete_web_session(&self, hash: &[u8; 32]) -> Result<(), StoreError> {
         let mut values = Values::default();
         values.bytes(hash);
@@ -119,9 +110,6 @@ impl Store {
     }
 
     /// Logs out every login of a key; returns their number.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn delete_web_sessions_of_key(&self, key: KeyId) -> Result<u64, StoreError> {
         let mut values = Values::default();
         values.int(key.0);
@@ -129,9 +117,6 @@ impl Store {
     }
 
     /// Logs out every login of a user; returns their number.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn delete_web_sessions_of_user(&self, user: UserId) -> Result<u64, StoreError> {
         let mut values = Values::default();
         values.int(user.0);
@@ -139,9 +124,6 @@ impl Store {
     }
 
     /// Removes logins that expired at or before `now`; returns their number.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn prune_web_sessions(&self, now: Timestamp) -> Result<u64, StoreError> {
         let mut values = Values::default();
         values.time(now);

@@ -43,17 +43,11 @@ pub(super) async fn all(connection: &mut AnyConnection) -> Result<Vec<SensitiveW
 
 impl Tx {
     /// All sensitive words, the oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
     pub async fn words(&mut self) -> Result<Vec<SensitiveWord>, StoreError> {
         all(&mut self.inner).await
     }
 
     /// Adds a word. Its id is assigned here; the one in `word` is ignored.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn insert_word(&mut self, word: &SensitiveWord) -> Result<WordId, StoreError> {
         self.insert_row(TABLE, COLUMNS, bind(word)).await.map(WordId)
     }
@@ -67,9 +61,6 @@ impl Tx {
     }
 
     /// Removes a word.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
     pub async fn delete_word(&mut self, id: WordId) -> Result<(), StoreError> {
         let mut values = Values::default();
         values.int(id.0);

@@ -45,7 +45,7 @@ impl TransferTarget {
         for table in tables.iter().skip(first) {
             let from = if at.table == table.name { at.clone() } else { Reached::default() };
             tell(Progress { table: table.name, copied: from.copied });
-            self.copy_table(&mut reader, table, (from, &mut at), tell).await?;
+            self.copy_table(&mut reader, table, from, &mut at, tell).await?;
         }
         self.tables = tables;
         Ok(())
@@ -56,7 +56,8 @@ impl TransferTarget {
         &mut self,
         reader: &mut SqliteConnection,
         table: &Table,
-        (from, at): (Reached, &mut Reached),
+        from: Reached,
+        at: &mut Reached,
         tell: &mut dyn FnMut(Progress),
     ) -> Result<(), TransferError> {
         let (columns, key) = (table.column_list(), table.key_list());

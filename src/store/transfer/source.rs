@@ -37,9 +37,6 @@ impl TransferSource {
     }
 
     /// Only reads the database, which may be written to meanwhile.
-    ///
-    /// # Errors
-    /// When the schema is not this program's.
     pub async fn looked_at(store: &Store) -> Result<Self, TransferError> {
         store.check_schema().await?;
         let mut connection = store.reader().await?;

@@ -65,7 +65,7 @@ pub struct CostLine {
 
 /// Prices one reply and shows how. A negative multiplier counts as zero.
 pub fn price(rates: &Rates, usage: &Usage, multiplier: Decimal) -> Cost {
-    let lines = charges(rates, usage).map(CostLine::from).collect();
+    let lines = charges(rates, usage).collect();
     Cost { total: total(rates, usage, multiplier), lines }
 }
 
@@ -95,10 +95,8 @@ pub(super) fn rounded(sum: Decimal, multiplier: Decimal) -> NanoUsd {
     NanoUsd::from_decimal(charged).unwrap_or(NanoUsd(i64::MAX)).max(NanoUsd::ZERO)
 }
 
-fn sum(charges: impl Iterator<Item = (CostKind, u64, Rate)>) -> Decimal {
-    charges.fold(Decimal::ZERO, |sum, (_, quantity, rate)| {
-        sum.checked_add(amount(quantity, rate.usd)).unwrap_or(Decimal::MAX)
-    })
+fn sum(lines: impl Iterator<Item = CostLine>) -> Decimal {
+    lines.fold(Decimal::ZERO, |sum, line| sum.checked_add(line.amount).unwrap_or(Decimal::MAX))
 }
 
 /// The lines of one pass over a model: its tokens, at their own length and tier.
@@ -106,13 +104,13 @@ pub(super) fn tokens<'a>(
     rates: &'a Rates,
     usage: &Usage,
 ) -> impl Iterator<Item = CostLine> + use<'a> {
-    charges(rates, usage).filter(|(kind, ..)| kind.is_token()).map(CostLine::from)
+    charges(rates, usage).filter(|line| line.kind.is_token())
 }
 
 /// The line of a tool that the provider ran, if the entry has a fee for it.
 pub(super) fn tool(rates: &Rates, kind: CostKind, quantity: u64) -> Option<CostLine> {
     let tariff = Tariff { rates, tier: ServiceTier::Standard, input: 0 };
-    tariff.rate(kind).map(|rate| CostLine::from((kind, quantity, *rate)))
+    tariff.rate(kind).map(|rate| CostLine::new(kind, quantity, *rate))
 }
 
 /// The lines of what is charged once for a reply, whatever its tokens.
@@ -120,30 +118,26 @@ pub(super) fn fees<'a>(
     rates: &'a Rates,
     usage: &Usage,
 ) -> impl Iterator<Item = CostLine> + use<'a> {
-    charges(rates, usage).filter(|(kind, ..)| !kind.is_token()).map(CostLine::from)
+    charges(rates, usage).filter(|line| !line.kind.is_token())
 }
 
-impl From<(CostKind, u64, Rate)> for CostLine {
-    fn from((kind, quantity, rate): (CostKind, u64, Rate)) -> Self {
-        Self { kind, quantity, rate, amount: amount(quantity, rate.usd) }
+impl CostLine {
+    fn new(kind: CostKind, quantity: u64, rate: Rate) -> Self {
+        let amount = Decimal::from(quantity).checked_mul(rate.usd).unwrap_or(Decimal::MAX);
+        Self { kind, quantity, rate, amount }
     }
 }
 
-fn amount(quantity: u64, rate: Decimal) -> Decimal {
-    Decimal::from(quantity).checked_mul(rate).unwrap_or(Decimal::MAX)
-}
-
-/// Every kind that was used and costs something, with its quantity and its rate.
-fn charges<'a>(
-    rates: &'a Rates,
-    usage: &Usage,
-) -> impl Iterator<Item = (CostKind, u64, Rate)> + use<'a> {
+/// The line of every kind that was used and costs something.
+fn charges<'a>(rates: &'a Rates, usage: &Usage) -> impl Iterator<Item = CostLine> + use<'a> {
     let tariff = Tariff { rates, tier: usage.tier, input: whole_input(usage) };
     quantities(usage, tariff.named(CostKind::Reasoning).is_some())
         .into_iter()
         .filter(|(_, quantity)| *quantity > 0)
-        .filter_map(move |(kind, quantity)| Some((kind, quantity, *tariff.rate(kind)?)))
-        .filter(|(_, _, rate)| !rate.usd.is_zero())
+        .filter_map(move |(kind, quantity)| {
+            let rate = tariff.rate(kind).filter(|rate| !rate.usd.is_zero())?;
+            Some(CostLine::new(kind, quantity, *rate))
+        })
 }
 
 /// Each token in one kind only. Image, audio and reasoning tokens are parts of input and output:

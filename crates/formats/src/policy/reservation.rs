@@ -90,16 +90,24 @@ pub enum Share {
 /// Output tokens of an image that a tool makes: a large one in high quality.
 const IMAGE_TOKENS: u64 = 6_240;
 
+/// Another model that a request names.
+pub struct OtherModel<'a> {
+    /// Its price, and what it may write.
+    pub candidate: ReservedAt<'a>,
+    /// When it is charged.
+    pub share: Share,
+}
+
 /// What a request reserves that names further models: `own` is the amount for its own. In `strict`
 /// every fallback may be charged, as each may decline after it has begun to write.
 pub fn with_others<'a>(
     mode: Reservation,
     forecast: &Forecast,
     own: NanoUsd,
-    others: impl IntoIterator<Item = (ReservedAt<'a>, Share)>,
+    others: impl IntoIterator<Item = OtherModel<'a>>,
 ) -> NanoUsd {
     let (mut dearest, mut beside) = (own, NanoUsd::ZERO);
-    for (candidate, share) in others {
+    for OtherModel { candidate, share } in others {
         match share {
             Share::Beside(times) => {
                 let is_image = candidate.rates.base(CostKind::ImageOutput).is_some();

@@ -47,7 +47,7 @@ pub(super) async fn update(call: Call, body: BatchUpdate) -> Result<BatchResult,
             key.updated_at = call.now;
             tx.update_key(key).await?;
         }
-        verify(&call, &mut tx, (&before, &after), users).await?;
+        verify(&call, &mut tx, &before, &after, users).await?;
         audit(&call, &mut tx, &before, &after).await?;
         call.commit(tx).await?;
         rules::end_sessions(&call, &after).await?;
@@ -93,7 +93,8 @@ async fn owners(tx: &mut Tx, keys: &[Key]) -> Result<BTreeMap<UserId, User>, Api
 async fn verify(
     call: &Call,
     tx: &mut Tx,
-    (before, after): (&[Key], &[Key]),
+    before: &[Key],
+    after: &[Key],
     users: BTreeMap<UserId, User>,
 ) -> Result<(), ApiError> {
     for (id, user) in users {

@@ -146,9 +146,6 @@ impl From<PriceProblem> for PriceFault {
 }
 
 /// One entry.
-///
-/// # Errors
-/// Why it is none.
 pub(in crate::admin) fn read(
     model: &str,
     data: Value,

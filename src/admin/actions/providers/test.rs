@@ -76,7 +76,7 @@ pub(super) async fn test_provider(
         Ok(()) => Ok(run(body.clone(), &trial.provider).await),
         Err(refusal) => Err(refusal),
     };
-    audit(&call, &trial, (&outcome, body.key.0.is_some())).await?;
+    audit(&call, &trial, &outcome, body.key.0.is_some()).await?;
     outcome
 }
 
@@ -171,7 +171,8 @@ fn take_key(call: &Call, body: &TestProvider, trial: &mut Trial) -> Result<(), A
 async fn audit(
     call: &Call,
     trial: &Trial,
-    (outcome, has_key): (&Result<ProviderTest, ApiError>, bool),
+    outcome: &Result<ProviderTest, ApiError>,
+    has_key: bool,
 ) -> Result<(), ApiError> {
     let provider = &trial.provider;
     let mut after = json!({

@@ -142,7 +142,7 @@ pub(super) fn read<'a>(
                 for (at, part) in wire.into_iter().enumerate() {
                     let field = format!("contents.{index}.parts.{at}");
                     let part = part.map_err(|unread| locate::element(&field, &unread))?;
-                    read_part(part, &field, (&mut calls, rules), &mut parts)?;
+                    read_part(part, &field, &mut calls, rules, &mut parts)?;
                 }
             }
         }
@@ -184,7 +184,8 @@ pub(super) fn texts<'a>(
 fn read_part<'a>(
     mut part: WirePart<'a>,
     field: &str,
-    (calls, rules): (&mut Calls<'a>, &mut Rules),
+    calls: &mut Calls<'a>,
+    rules: &mut Rules,
     parts: &mut Vec<Part<'a>>,
 ) -> Result<(), Unsupported> {
     let proof = part

@@ -49,7 +49,7 @@ pub fn write(
         if let Some(limit) = request.max_tokens {
             o.uint(if modern { "max_completion_tokens" } else { "max_tokens" }, limit);
         }
-        write_sampling(o, request, generation.map(|generation| (generation, effort)), rules);
+        write_sampling(o, request, generation, effort, rules);
         if let Some(effort) = effort {
             o.str("reasoning_effort", effort.as_str());
         }
@@ -139,11 +139,12 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
 fn write_sampling(
     o: &mut Object<'_>,
     request: &Request<'_>,
-    model: Option<(&Generation, Option<Effort>)>,
+    generation: Option<&Generation>,
+    effort: Option<Effort>,
     rules: &mut Rules,
 ) {
     let sampling = &request.sampling;
-    if model.is_some_and(|(generation, effort)| generation.refuses_sampling(effort)) {
+    if generation.is_some_and(|model| model.refuses_sampling(effort)) {
         let sampled = sampling.temperature.is_some() || sampling.top_p.is_some();
         rules.note_if(sampled, Rule::ReasoningSampling);
     } else {
@@ -155,7 +156,7 @@ fn write_sampling(
         ("frequency_penalty", sampling.frequency_penalty.as_ref()),
         ("presence_penalty", sampling.presence_penalty.as_ref()),
     ];
-    if model.is_some_and(|(generation, _)| generation.refuses_stops()) {
+    if generation.is_some_and(Generation::refuses_stops) {
         let penalised = penalties.iter().any(|(_, penalty)| penalty.is_some());
         rules.note_if(penalised, Rule::Penalties);
         rules.note_if(!request.stop.is_empty(), Rule::Stop);

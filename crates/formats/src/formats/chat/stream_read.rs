@@ -254,8 +254,8 @@ impl Reader {
         let id = call.id.filter(|id| !id.is_empty());
         let name = name.filter(|name| !name.is_empty());
         let arguments = arguments.filter(|arguments| !arguments.is_empty());
-        let head = (id.as_deref(), name.is_some());
-        let index = call.index.unwrap_or_else(|| self.index_of(position, head)).min(MAX_INDEX);
+        let guessed = || self.index_of(position, id.as_deref(), name.is_some());
+        let index = call.index.unwrap_or_else(guessed).min(MAX_INDEX);
         // Some services give all parallel calls the index 0: another id and a name are another
         // call. Others give each piece of one call another id, but the name only once.
         let has_other_id = |id: &str| {
@@ -291,7 +291,7 @@ impl Reader {
 
     /// The index of a call without one. The first of a chunk may be more of the last call: anything
     /// without a name, with the same id, or with more of the name before the first argument.
-    fn index_of(&self, position: usize, (id, is_named): (Option<&str>, bool)) -> u64 {
+    fn index_of(&self, position: usize, id: Option<&str>, is_named: bool) -> u64 {
         let goes_on = |last: &&Last| {
             let is_same = id.is_some_and(|id| id == last.id);
             let is_more_of_name = id.is_none() && !last.has_arguments;

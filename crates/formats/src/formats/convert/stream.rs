@@ -82,14 +82,20 @@ enum StreamState {
 #[derive(Debug)]
 pub struct StreamConverter {
     assembler: Assembler,
+    path: EventPath,
+    to: WireFormat,
+    state: StreamState,
+}
+
+/// What an event passes through, from the provider's form to the client's.
+#[derive(Debug)]
+struct EventPath {
     reader: StreamReader,
     /// The reader gave only the last event's text, and would do the same again.
     repeats: bool,
     gate: Gate,
     writer: StreamWriter,
-    to: WireFormat,
     context: ReplyContext,
-    state: StreamState,
 }
 
 impl StreamConverter {
@@ -109,16 +115,8 @@ impl StreamConverter {
             WireFormat::AltCli => StreamWriter::AltCli(alt_cli::stream_write::Writer::default()),
         };
         let assembler = Assembler::new(MAX_EVENT);
-        Self {
-            assembler,
-            reader,
-            repeats: false,
-            gate: Gate::new(from),
-            writer,
-            to,
-            context,
-            state: StreamState::Running,
-        }
+        let path = EventPath { reader, repeats: false, gate: Gate::new(from), writer, context };
+        Self { assembler, path, to, state: StreamState::Running }
     }
 
     /// Takes a chunk of the provider's stream and appends the client's bytes to `out`, complete
@@ -129,16 +127,15 @@ impl StreamConverter {
     /// convert nothing.
     pub fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), StreamProblem> {
         let running = self.state == StreamState::Running;
-        let Self { assembler, reader, repeats, gate, writer, context, .. } = self;
+        let Self { assembler, path, .. } = self;
         let mut problem = None;
         let fed = assembler.feed(chunk, |event| {
-            let only = gate.usage.event(event.data);
-            if running && gate.usage.has_too_many_elements() {
+            let only = path.gate.usage.event(event.data);
+            if running && path.gate.usage.has_too_many_elements() {
                 problem = problem.take().or(Some(StreamProblem::TooLarge { what: LISTS }));
             }
             if running && problem.is_none() {
-                let event = (event, only);
-                problem = take(event, (reader, repeats), gate, writer, (context, out)).err();
+                problem = path.take(event, only, out).err();
             }
         });
         if !running {
@@ -166,31 +163,30 @@ impl StreamConverter {
     /// before.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), StreamProblem> {
         let running = self.state == StreamState::Running;
-        let Self { assembler, reader, repeats, gate, writer, context, .. } = self;
+        let Self { assembler, path, .. } = self;
         let mut problem = None;
         assembler.finish(|event| {
             // As the reader of the usage ignores an event that the stream's end has cut.
-            let is_complete = gate.usage.last_event(event.data);
-            if running && gate.usage.has_too_many_elements() {
+            let is_complete = path.gate.usage.last_event(event.data);
+            if running && path.gate.usage.has_too_many_elements() {
                 problem = Some(StreamProblem::TooLarge { what: LISTS });
             } else if is_complete && running {
-                let event = (event, None);
-                problem = take(event, (reader, repeats), gate, writer, (context, out)).err();
+                problem = path.take(event, None, out).err();
             }
         });
-        gate.usage.finish();
+        path.gate.usage.finish();
         if !running {
             return Ok(());
         }
         let result = match problem {
             Some(problem) => Err(problem),
-            None => {
-                drive(reader, gate, writer, context, (out, &mut |reader, sink| reader.finish(sink)))
-            }
+            None => path.drive(out, &mut |reader, sink| reader.finish(sink)),
         };
         match result {
             Ok(()) => {
-                if let Some(began) = self.writer.array_began().filter(|_| self.context.json_array) {
+                if let Some(began) =
+                    self.path.writer.array_began().filter(|_| self.path.context.json_array)
+                {
                     out.extend_from_slice(if began { b"]" } else { b"[]" });
                 }
                 self.state = StreamState::Finished;
@@ -206,17 +202,18 @@ impl StreamConverter {
     /// Ends the client's stream with its format's error event. Nothing follows it.
     pub fn fail(&mut self, reply: &ErrorReply<'_>, out: &mut Vec<u8>) {
         self.state = StreamState::Broken;
-        if let Some(began) = self.writer.array_began().filter(|_| self.context.json_array) {
+        if let Some(began) = self.path.writer.array_began().filter(|_| self.path.context.json_array)
+        {
             out.extend_from_slice(if began { b",\r\n" } else { b"[" });
             out.extend_from_slice(&error::body(self.to, reply));
             out.push(b']');
             return;
         }
         let mut extra: Vec<(&str, Value)> = reply.extra.to_vec();
-        if let StreamWriter::Responses(writer) = &self.writer {
-            extra.push(("response_id", self.context.id("resp_").into()));
-            extra.push(("model", self.context.model.clone().into()));
-            extra.push(("created_at", self.context.created.into()));
+        if let StreamWriter::Responses(writer) = &self.path.writer {
+            extra.push(("response_id", self.path.context.id("resp_").into()));
+            extra.push(("model", self.path.context.model.clone().into()));
+            extra.push(("created_at", self.path.context.created.into()));
             extra.push(("sequence_number", writer.sequence().into()));
         }
         out.extend_from_slice(&error::stream_event(
@@ -227,12 +224,12 @@ impl StreamConverter {
 
     /// Whether some of the reply itself was sent to the client.
     pub const fn has_content(&self) -> bool {
-        self.gate.content
+        self.path.gate.content
     }
 
     /// The usage that the provider's stream has reported.
     pub const fn usage(&self) -> &UsageReader {
-        &self.gate.usage
+        &self.path.gate.usage
     }
 
     /// What is billed: see [`UsageReader::bill`]. An event that is still incomplete counts too.
@@ -248,24 +245,79 @@ impl StreamConverter {
     /// Calls `with` with the reader of the usage, after the first bytes of an incomplete event.
     fn with_pending<R>(&self, with: impl FnOnce(&UsageReader) -> R) -> R {
         match self.assembler.pending() {
-            [] => with(&self.gate.usage),
-            data => with(&self.gate.usage.within_event(data)),
+            [] => with(&self.path.gate.usage),
+            data => with(&self.path.gate.usage.within_event(data)),
         }
     }
 
     /// Whether the provider has sent some of the reply itself, shown to the client or not.
     pub const fn seen_content(&self) -> bool {
-        self.gate.seen
+        self.path.gate.seen
     }
 
     /// Whether the provider's stream has reached its format's end.
     pub const fn seen_end(&self) -> bool {
-        self.gate.end
+        self.path.gate.end
     }
 
     /// Whether the reply is complete.
     pub fn is_complete(&self) -> bool {
         self.state == StreamState::Finished
+    }
+}
+
+impl EventPath {
+    /// Takes one event. `only`: the text that alone distinguishes it from the event before it.
+    fn take(
+        &mut self,
+        event: SseEvent<'_>,
+        only: Option<RawText<'_>>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), StreamProblem> {
+        if let Some(text) = only.filter(|_| self.repeats).and_then(unescaped) {
+            let Self { gate, writer, context, .. } = self;
+            gate.pass(Event::Delta(text), context, &mut |event| writer.event(event, context, out))?;
+        } else {
+            let like_this = self.gate.usage.text_of(event.data);
+            let like_this = like_this.map(|text| (text, self.reader.clone()));
+            // Whether the reader gave that text and nothing else.
+            let mut only_text = None;
+            self.drive(out, &mut |reader, sink| {
+                reader.event(event, &mut |event| {
+                    let text = like_this.as_ref().map(|(text, _)| *text);
+                    only_text = Some(only_text.is_none() && is(&event, text));
+                    sink(event);
+                })
+            })?;
+            self.repeats = only_text == Some(true)
+                && like_this.is_some_and(|(_, before)| before == self.reader);
+        }
+        if let StreamWriter::Rewrap(stream) = &mut self.writer
+            && !KEEP_ALIVE.contains(&event.name)
+        {
+            stream.chunk(event.data, &self.context, out);
+        }
+        Ok(())
+    }
+
+    /// Runs one step of the reader, through the gate into the writer.
+    fn drive(
+        &mut self,
+        out: &mut Vec<u8>,
+        step: &mut dyn FnMut(&mut StreamReader, &mut Sink<'_>) -> Result<(), StreamProblem>,
+    ) -> Result<(), StreamProblem> {
+        let Self { reader, gate, writer, context, .. } = self;
+        let mut problem = None;
+        let read = step(reader, &mut |event| {
+            if problem.is_none() {
+                problem =
+                    gate.pass(event, context, &mut |event| writer.event(event, context, out)).err();
+            }
+        });
+        match problem {
+            Some(problem) => Err(problem),
+            None => read,
+        }
     }
 }
 
@@ -305,40 +357,6 @@ pub fn read_events(
     mixed.map_or(read, Err)
 }
 
-/// Takes one event. `only`: the text that alone distinguishes it from the event before it.
-fn take<'d>(
-    (event, only): (SseEvent<'d>, Option<RawText<'d>>),
-    (reader, repeats): (&mut StreamReader, &mut bool),
-    gate: &mut Gate,
-    writer: &mut StreamWriter,
-    (context, out): (&ReplyContext, &mut Vec<u8>),
-) -> Result<(), StreamProblem> {
-    if let Some(text) = only.filter(|_| *repeats).and_then(unescaped) {
-        gate.pass(Event::Delta(text), context, &mut |event| writer.event(event, context, out))?;
-    } else {
-        let data = event.data;
-        let like_this = gate.usage.text_of(data).map(|text| (text, reader.clone()));
-        // Whether the reader gave that text and nothing else.
-        let mut only_text = None;
-        let read = &mut |reader: &mut StreamReader, sink: &mut Sink<'_>| {
-            reader.event(event, &mut |event| {
-                let text = like_this.as_ref().map(|(text, _)| *text);
-                only_text = Some(only_text.is_none() && is(&event, text));
-                sink(event);
-            })
-        };
-        drive(reader, gate, writer, context, (out, read))?;
-        *repeats =
-            only_text == Some(true) && like_this.is_some_and(|(_, before)| before == *reader);
-    }
-    if let StreamWriter::Rewrap(stream) = writer
-        && !KEEP_ALIVE.contains(&event.name)
-    {
-        stream.chunk(event.data, context, out);
-    }
-    Ok(())
-}
-
 /// Whether the reader gave this text, at its place.
 fn is(event: &Event<'_>, text: Option<RawText<'_>>) -> bool {
     match (event, text) {
@@ -355,31 +373,4 @@ fn unescaped(text: RawText<'_>) -> Option<Text<'_>> {
         return json_read::read(text.quoted).ok().map(Text::Owned);
     }
     std::str::from_utf8(text.bytes()).ok().map(Text::Borrowed)
-}
-
-/// One step of the reader and where its output goes.
-type Step<'s> = (
-    &'s mut Vec<u8>,
-    &'s mut dyn FnMut(&mut StreamReader, &mut Sink<'_>) -> Result<(), StreamProblem>,
-);
-
-/// Runs one step of the reader, through the gate into the writer.
-fn drive(
-    reader: &mut StreamReader,
-    gate: &mut Gate,
-    writer: &mut StreamWriter,
-    context: &ReplyContext,
-    (out, step): Step<'_>,
-) -> Result<(), StreamProblem> {
-    let mut problem = None;
-    let read = step(reader, &mut |event| {
-        if problem.is_none() {
-            problem =
-                gate.pass(event, context, &mut |event| writer.event(event, context, out)).err();
-        }
-    });
-    match problem {
-        Some(problem) => Err(problem),
-        None => read,
-    }
 }

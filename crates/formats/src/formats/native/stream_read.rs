@@ -149,16 +149,16 @@ impl Reader {
     fn block(&mut self, index: Option<u64>, block: WireBlock<'_>, sink: &mut Sink<'_>) {
         let first = match &*block.kind {
             "text" => {
-                self.begin(index, (OpenKind::Text, Block::Text), sink);
+                self.begin(index, OpenKind::Text, Block::Text, sink);
                 block.text
             }
             "thinking" => {
-                self.begin(index, (OpenKind::Thinking, Block::Thinking), sink);
+                self.begin(index, OpenKind::Thinking, Block::Thinking, sink);
                 block.thinking
             }
             "redacted_thinking" => {
                 let data = block.data.unwrap_or_default().into_text();
-                self.begin(index, (OpenKind::Thinking, Block::Thinking), sink);
+                self.begin(index, OpenKind::Thinking, Block::Thinking, sink);
                 sink(Event::Signature(Signature::new(Origin::NativeRedacted, data)));
                 None
             }
@@ -167,7 +167,7 @@ impl Reader {
                     id: block.id.unwrap_or_default().into_text(),
                     name: ToolName::plain(block.name.unwrap_or_default().into_text()),
                 };
-                self.begin(index, (OpenKind::Call, call), sink);
+                self.begin(index, OpenKind::Call, call, sink);
                 // Usually empty here, and sent in deltas.
                 block.input.filter(|input| input.get() != "{}").map(|input| Str::from(input.get()))
             }
@@ -182,12 +182,7 @@ impl Reader {
         }
     }
 
-    fn begin(
-        &mut self,
-        index: Option<u64>,
-        (kind, block): (OpenKind, Block<'_>),
-        sink: &mut Sink<'_>,
-    ) {
+    fn begin(&mut self, index: Option<u64>, kind: OpenKind, block: Block<'_>, sink: &mut Sink<'_>) {
         self.start(sink);
         self.any = true;
         self.hidden &= !index.map_or(0, bit);
@@ -224,8 +219,8 @@ impl Reader {
                 OpenKind::Call if is_hidden => return Ok(()),
                 OpenKind::Thinking if is_hidden && text.is_empty() => return Ok(()),
                 OpenKind::Call => return Err(StreamProblem::malformed(NO_CALL)),
-                OpenKind::Text => self.begin(index, (kind, Block::Text), sink),
-                OpenKind::Thinking => self.begin(index, (kind, Block::Thinking), sink),
+                OpenKind::Text => self.begin(index, kind, Block::Text, sink),
+                OpenKind::Thinking => self.begin(index, kind, Block::Thinking, sink),
             }
         }
         if !text.is_empty() {

@@ -13,7 +13,7 @@ pub fn write(reply: &Reply<'_>, context: &ReplyContext) -> Vec<u8> {
             for (index, part) in reply.parts.iter().enumerate() {
                 let next = reply.parts.get(index + 1);
                 let calls = next.map_or(reply.finish == Finish::ToolCalls, ReplyPart::is_tool_call);
-                items.object(|o| write_part(o, part, (index, Phase::before(calls)), context));
+                items.object(|o| write_part(o, part, index, Phase::before(calls), context));
             }
         });
     })
@@ -22,7 +22,8 @@ pub fn write(reply: &Reply<'_>, context: &ReplyContext) -> Vec<u8> {
 fn write_part(
     o: &mut Object<'_>,
     part: &ReplyPart<'_>,
-    (index, phase): (usize, Phase),
+    index: usize,
+    phase: Phase,
     context: &ReplyContext,
 ) {
     let mut write = |item: Item<'_>| {

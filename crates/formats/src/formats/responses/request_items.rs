@@ -144,13 +144,13 @@ impl<'a> Input<'a> {
                 self.push(Role::Assistant, Part::Thinking(thinking), true);
             }
             "additional_tools" => {
-                let place = (&*format!("{field}.tools"), None);
+                let place = format!("{field}.tools");
                 let tools = item.tools.unwrap_or_default();
                 if self.turns.is_empty() {
-                    request_tools::read(tools, place, &mut self.tools, rules)?;
+                    request_tools::read(tools, &place, None, &mut self.tools, rules)?;
                 } else {
                     let mut new = Vec::new();
-                    request_tools::read(tools, place, &mut new, rules)?;
+                    request_tools::read(tools, &place, None, &mut new, rules)?;
                     let parts = vec![Part::NewTools(new)];
                     self.turns.push(Turn { role: Role::System, parts });
                 }

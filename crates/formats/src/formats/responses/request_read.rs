@@ -95,7 +95,7 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
     let input = request_items::read(body.input, &mut rules)?;
     let mut tools = Vec::new();
     let own = body.tools.unwrap_or_default();
-    request_tools::read(own, ("tools", None), &mut tools, &mut rules)?;
+    request_tools::read(own, "tools", None, &mut tools, &mut rules)?;
     tools.extend(input.tools);
     let known: Vec<ToolName<'_>> = match body.tool_choice {
         Some(_) => {

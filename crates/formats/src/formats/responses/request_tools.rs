@@ -63,7 +63,8 @@ pub(super) struct Choice<'a> {
 /// The tool that has no name.
 pub(super) fn read<'a>(
     tools: List<'a, WireTool<'a>>,
-    (field, namespace): (&str, Option<&Str<'a>>),
+    field: &str,
+    namespace: Option<&Str<'a>>,
     all: &mut Vec<Tool<'a>>,
     rules: &mut Rules,
 ) -> Result<(), Unsupported> {
@@ -78,8 +79,8 @@ pub(super) fn read<'a>(
             Some("custom") => ToolKind::FreeText { format: tool.format },
             Some("namespace") => {
                 rules.note(Rule::Namespaces);
-                let inner = (&*format!("{field}.{index}.tools"), tool.name.as_ref());
-                read(tool.tools.unwrap_or_default(), inner, all, rules)?;
+                let inner = format!("{field}.{index}.tools");
+                read(tool.tools.unwrap_or_default(), &inner, tool.name.as_ref(), all, rules)?;
                 continue;
             }
             // A search without external access exists only at this vendor.

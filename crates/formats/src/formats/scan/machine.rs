@@ -241,7 +241,7 @@ impl<T: Copy> Scanner<T> {
                     b'f' => b"false",
                     _ => b"null",
                 };
-                self.literal(chunk, at, (word, 0), sink)
+                self.literal(chunk, at, word, 0, sink)
             }
             _ => self.fail(ScanProblem::Unexpected, at),
         }
@@ -267,7 +267,7 @@ impl<T: Copy> Scanner<T> {
                 self.skipped_string(chunk, stop)
             }
             Cut::Number(digits) => self.digits(chunk, 0, digits, sink),
-            Cut::Literal(word, seen) => self.literal(chunk, 0, (word, seen), sink),
+            Cut::Literal(word, seen) => self.literal(chunk, 0, word, seen, sink),
         }
     }
 
@@ -392,7 +392,8 @@ impl<T: Copy> Scanner<T> {
         &mut self,
         chunk: &[u8],
         from: usize,
-        (word, seen): (&'static [u8], usize),
+        word: &'static [u8],
+        seen: usize,
         sink: &mut impl FnMut(Found<'_, T>),
     ) -> Scanned<usize> {
         let left = &word[seen..];

@@ -146,8 +146,11 @@ pub(super) fn usage(tally: &UsageTally) -> Usage {
 /// The tokens of the model that served.
 pub(super) fn sums(tally: &UsageTally) -> Usage {
     let figure = |figure| tally.figures.of(figure);
-    let split = (figure(Figure::CacheWrite5m), figure(Figure::CacheWrite1h));
-    let (five, hour) = passes::by_lifetime(figure(Figure::CacheWrite), split);
+    let (five, hour) = passes::by_lifetime(
+        figure(Figure::CacheWrite),
+        figure(Figure::CacheWrite5m),
+        figure(Figure::CacheWrite1h),
+    );
     let output = figure(Figure::Output);
     Usage {
         input: figure(Figure::Input),

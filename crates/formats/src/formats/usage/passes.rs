@@ -57,8 +57,11 @@ impl Pass {
 
     /// Its tokens, at the tier of the reply where it names none itself.
     fn usage(&self, reply: &UsageTally) -> Usage {
-        let split = (self.of(PassFigure::CacheWrite5m), self.of(PassFigure::CacheWrite1h));
-        let (five, hour) = by_lifetime(self.of(PassFigure::CacheWrite), split);
+        let (five, hour) = by_lifetime(
+            self.of(PassFigure::CacheWrite),
+            self.of(PassFigure::CacheWrite5m),
+            self.of(PassFigure::CacheWrite1h),
+        );
         // The mode is the request's own; an adviser is another request.
         let inherits = self.kind != Some(PartKind::AdvisorMessage);
         let is_fast = self.is_fast.unwrap_or(reply.is_fast && inherits);
@@ -75,7 +78,7 @@ impl Pass {
 }
 
 /// A sum of cache writes by their lifetime: what is not in the split was written for five minutes.
-pub(super) const fn by_lifetime(sum: u64, (five, hour): (u64, u64)) -> (u64, u64) {
+pub(super) const fn by_lifetime(sum: u64, five: u64, hour: u64) -> (u64, u64) {
     (five.saturating_add(sum.saturating_sub(five.saturating_add(hour))), hour)
 }
 

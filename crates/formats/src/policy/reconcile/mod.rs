@@ -114,7 +114,7 @@ pub fn compare(report: &VendorReport, ledger: &[LedgerLine], scope: Scope<'_>) -
         }
     }
     for line in &report.costs {
-        add_cost(&mut rows, &names, &shares, line, (report, scope));
+        add_cost(&mut rows, &names, &shares, line, report, scope);
     }
     let mut all: Vec<Compared> = rows.into_values().collect();
     cause::judge(&mut all, scope.complete_until);
@@ -180,7 +180,8 @@ fn add_cost(
     names: &VendorNames,
     shares: &Shares,
     line: &CostLine,
-    (report, scope): (&VendorReport, Scope<'_>),
+    report: &VendorReport,
+    scope: Scope<'_>,
 ) {
     let is_of_another = |key: &String| {
         report.costs_by_key && !scope.api_keys.is_empty() && !scope.api_keys.contains(key)

@@ -177,7 +177,8 @@ impl Prefilter {
     /// except in tests.
     pub(super) fn scan<'b>(
         &self,
-        (from, parts): (usize, impl Iterator<Item = &'b [u8]>),
+        from: usize,
+        parts: impl Iterator<Item = &'b [u8]>,
         suspects: &mut Suspects,
         folded: &mut Vec<u8>,
         block: usize,

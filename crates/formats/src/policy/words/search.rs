@@ -22,8 +22,8 @@ impl Search<'_> {
     {
         let prefilter = &self.words.prefilter;
         let mut suspects = prefilter.suspects();
-        for stretch in stretches {
-            prefilter.scan(stretch, &mut suspects, &mut self.folded, BLOCK);
+        for (from, parts) in stretches {
+            prefilter.scan(from, parts, &mut suspects, &mut self.folded, BLOCK);
         }
         suspects
     }

@@ -199,7 +199,7 @@ proptest! {
         let body = body.into_bytes();
         let mut search = words.search();
         let mut suspects = words.prefilter.suspects();
-        words.prefilter.scan((0, body.chunks(cut)), &mut suspects, &mut search.folded, block);
+        words.prefilter.scan(0, body.chunks(cut), &mut suspects, &mut search.folded, block);
         for (text, span) in texts.iter().zip(&spans) {
             let expected = plainly(&source, &compiled, text);
             for found in [search.find(text), search.find_suspected(text, span, &suspects)] {

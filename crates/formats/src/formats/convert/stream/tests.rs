@@ -160,17 +160,17 @@ fn a_stream_is_converted_as_if_each_event_was_read() {
         for event in stream(events, &mut rng) {
             let event = format!("data: {event}\n\n");
             // Each of its events is read.
-            slow.repeats = false;
+            slow.path.repeats = false;
             let results = [
                 fast.feed(event.as_bytes(), &mut fast_out),
                 slow.feed(event.as_bytes(), &mut slow_out),
             ];
-            repeated += usize::from(fast.repeats);
+            repeated += usize::from(fast.path.repeats);
             assert_eq!(results[0], results[1], "{event}");
         }
         assert_eq!(fast.finish(&mut fast_out), slow.finish(&mut slow_out));
         assert_eq!(String::from_utf8(fast_out), String::from_utf8(slow_out), "{from:?} to {to:?}");
-        assert_eq!(fast.reader, slow.reader);
+        assert_eq!(fast.path.reader, slow.path.reader);
         assert_eq!(fast.seen_content(), slow.seen_content());
     }
     assert!(repeated > 10_000, "{repeated} of the events repeat the one before");
