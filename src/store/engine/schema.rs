@@ -38,6 +38,7 @@ const MIGRATIONS: &[Twin] = &[
     migration!(3, "0003_invoice_sources"),
     migration!(4, "0004_unpriced_parts"),
     migration!(5, "0005_cache_misses"),
+    migration!(6, "0006_anthropic_host"),
 ];
 
 /// The table of sqlx.

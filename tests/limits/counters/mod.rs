@@ -272,6 +272,7 @@ fn provider(limits: Limits) -> Provider {
         cache_ttl: CacheTtl::Inherit,
         instructions: InstructionsStrategy::default(),
         preserve_client_ip: false,
+        anthropic_host: tollgate::domain::provider::AnthropicHost::Auto,
         proxy_url: None,
         note: String::new(),
         health_since: NOON,
