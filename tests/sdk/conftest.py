@@ -70,9 +70,9 @@ class Services:
         """The images in the newest request that the provider behind `model` received, each as (media type, bytes)."""
         return images(model.removeprefix("via-"), self.received(1)[0]["body"])
 
-    def script(self, model, *directives):
-        """What the provider behind `model` does with the next requests, one directive each."""
-        key = f"upstream-{model.removeprefix('via-')}"
+    def script(self, model, *directives, key=None):
+        """What the provider behind `model`, or with this key, does with the next requests, one directive each."""
+        key = key or f"upstream-{model.removeprefix('via-')}"
         assert call(f"{self.mock}/mock/script?key={key}", list(directives))[0] < 300
 
 

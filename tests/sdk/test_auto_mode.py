@@ -15,13 +15,19 @@ CONVERTED = [f"via-{kind}" for kind in TYPES if kind != "native"]
 NO_CHECK = "doesn't pass it through"
 
 
-@pytest.fixture
-def claude(services, account, tmp_path):
+QUIET = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_ERROR_REPORTING", "DISABLE_TELEMETRY")
+
+
+def installed(services, key, folder, **more):
     if services.direct:
         pytest.skip("only a gateway has several providers")
-    quiet = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_ERROR_REPORTING", "DISABLE_TELEMETRY")
-    environment = {"ANTHROPIC_BASE_URL": services.proxy, "ANTHROPIC_AUTH_TOKEN": account.key}
-    return Program("claude", tmp_path, environment | {name: "1" for name in quiet})
+    environment = {"ANTHROPIC_BASE_URL": services.proxy, "ANTHROPIC_AUTH_TOKEN": key}
+    return Program("claude", folder, environment | {name: "1" for name in QUIET} | more)
+
+
+@pytest.fixture
+def claude(services, account, tmp_path):
+    return installed(services, account.key, tmp_path)
 
 
 def prompt(**more):
@@ -73,6 +79,32 @@ def test_without_a_check_the_client_says_so_and_runs_nothing(claude, services, r
     [told] = of_kind(events, "informational")
     host = services.proxy.removeprefix("http://")
     assert f"your requests go through {host}, which {NO_CHECK}" in told["content"]
+
+
+def test_without_a_check_a_plain_run_ends_with_an_error(claude):
+    printed = claude.refused("-p", prompt(), "--model", "via-responses", "--permission-mode", "auto")
+    assert NO_CHECK in printed and "auto mode could not check some actions Claude tried" in printed
+
+
+def test_the_clients_own_check_is_a_request_for_another_model(services, tmp_path):
+    if services.admin is None:
+        pytest.skip("no administration")
+    group, key = "auto-mode", "any-auto-mode"
+    provider = {"name": group, "url": services.mock, "key": key, "provider_type": "native", "group_tag": group}
+    made = services.action("providers/addProvider", provider)["id"]
+    user = services.action("users/addUser", {"name": group, "providerGroup": group})
+    try:
+        claude = installed(services, user["defaultKey"]["key"], tmp_path, CLAUDE_CODE_AUTO_MODE_SERVER="0")
+        services.script(None, {"tools": [CALL]}, {"text": "<severity>5</severity>"}, {"text": "Done."}, key=key)
+        arguments = ("--permission-mode", "auto", "--output-format", "stream-json", "--verbose")
+        claude.events("-p", "Do it.", "--model", "claude-opus-5-5", *arguments)
+        assert claude.made() == "made\n"
+        check = services.received(3)[1]["body"]
+        assert (check["model"], check.get("stream"), check.get("tools")) == ("claude-sonnet-5", None, None)
+        assert check["system"][1]["text"].startswith("You are a security monitor for autonomous AI coding agents.")
+    finally:
+        services.action("users/removeUser", {"userId": user["user"]["id"]})
+        services.action("providers/removeProvider", {"providerId": made})
 
 
 def test_a_provider_that_refuses_the_field_is_asked_again_without_it(claude, services):

@@ -18,7 +18,7 @@ use crate::domain::error_rule::{AppliesTo, ErrorCategory, ErrorRule, OverrideRes
 use crate::domain::format::WireFormat;
 use crate::domain::ids::RuleId;
 use crate::domain::matching::MatchType;
-use crate::formats::error;
+use crate::formats::error::{self, words};
 use crate::policy::builtin_rules::BUILTIN_RULES;
 use crate::policy::classify::{self, AttemptFailure, Next, Situation};
 use crate::policy::error_rules::ReadyRule;
@@ -256,16 +256,19 @@ fn reported(
     rule: Option<&ReadyRule>,
     read: &error::UpstreamError,
 ) -> BTreeMap<&'static str, serde_json::Value> {
-    let (message, kind, code) = match rule.and_then(|rule| rule.response.as_ref()) {
+    let own = rule.and_then(|rule| rule.response.as_ref());
+    let cause = words::cause(read).filter(|_| own.is_none());
+    let (message, kind, code) = match own {
         Some(own) => (&own.message, &own.kind, &own.code),
         None => (&read.message, &read.kind, &read.code),
     };
     let kind = kind.as_deref().unwrap_or_else(|| error::kind_of_status(status));
     let reply = error::ErrorReply { status, kind, message, code: code.as_deref(), extra: &[] };
-    WireFormat::ALL
-        .into_iter()
-        .map(|format| (format.as_str(), error::value(format, &reply)))
-        .collect()
+    let of = |format| match cause.map(|cause| cause.words(format, &read.message)) {
+        Some(words) => error::value(format, &words.reply(&words.extra())),
+        None => error::value(format, &reply),
+    };
+    WireFormat::ALL.into_iter().map(|format| (format.as_str(), of(format))).collect()
 }
 
 impl RuleFields {

@@ -42,7 +42,6 @@ fn native_refusals() {
         &good,
         &[
             ("/foo", json!(1), "foo: Extra inputs"),
-            ("/safeguards", json!([]), "safeguards: Extra inputs"),
             ("/max_tokens", Value::Null, "max_tokens"),
             ("/max_tokens", json!(1500), "greater than"),
             ("/temperature", json!(2), "range"),
@@ -114,6 +113,8 @@ fn native_refusals_of_the_version_of_2026() {
         ("/messages/0/content/0", cited.clone(), "messages.0.content.0.text.citations"),
     ];
     refuses(|body| native::check(body, false, &headers(native::VERSION_2026)), &good, &changes);
+    let without_beta = native::check(&good, false, &HeaderMap::new()).unwrap_err();
+    assert_eq!(without_beta.message, "safeguards: Extra inputs are not permitted");
     let accepts = |body: &Value| native::check(body, false, &headers("2023-06-01"));
     for (pointer, value, _) in &changes {
         let mut body = good.clone();

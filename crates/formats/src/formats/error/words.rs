@@ -4,6 +4,8 @@
 //! the code of its own service's error. An error of another service is told to it in those words,
 //! with the figures of the original. docs/conversion.md has both tables.
 
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive as _;
 use serde_json::Value;
 
 use super::{ErrorReply, UpstreamError};
@@ -146,27 +148,22 @@ fn numbers(message: &str) -> Vec<u64> {
 
 /// The seconds after "try again in" or "retry in": `1.5s`, `20ms`, `6m0s`. Rounded up.
 fn wait_s(message: &str) -> Option<u64> {
-    let start = ["again in ", "retry in "]
-        .iter()
-        .find_map(|words| message.find(words).map(|at| at + words.len()))?;
-    let mut rest = &message[start..];
+    let (_, mut rest) =
+        ["again in ", "retry in "].iter().find_map(|words| message.split_once(words))?;
     let mut ms = None;
     loop {
         let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
-        let Ok(count) = rest[..end].parse::<f64>() else { break };
+        let Ok(count) = rest[..end].parse::<Decimal>() else { break };
         let unit = rest[end..].trim_start();
-        let (factor, length) = match unit {
-            _ if unit.starts_with("ms") => (1.0, 2),
-            _ if unit.starts_with('s') => (1e3, 1),
-            _ if unit.starts_with('m') => (6e4, 1),
-            _ if unit.starts_with('h') => (3.6e6, 1),
-            _ => break,
+        let known = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)];
+        let Some((name, factor)) = known.iter().find(|(name, _)| unit.starts_with(name)) else {
+            break;
         };
-        ms = Some(ms.unwrap_or(0.0) + count * factor);
-        rest = &unit[length..];
+        let more = count.checked_mul(Decimal::from(*factor))?;
+        ms = Some(ms.unwrap_or(Decimal::ZERO).checked_add(more)?);
+        rest = &unit[name.len()..];
     }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
-    ms.map(|ms: f64| (ms / 1e3).ceil() as u64)
+    (ms? / Decimal::from(1000)).ceil().to_u64()
 }
 
 /// The words that a client searches, before what the provider said; not twice.

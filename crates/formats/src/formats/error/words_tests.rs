@@ -2,6 +2,7 @@
 
 use super::{Cause, cause};
 use crate::domain::format::WireFormat;
+use crate::domain::format::WireFormat::{AltCli, Chat, Native, Responses};
 use crate::formats::error::{UpstreamError, body, read};
 
 fn said(message: &str) -> UpstreamError {
@@ -82,73 +83,77 @@ fn a_code_names_the_cause_and_the_message_the_time_to_wait() {
     }
 }
 
-#[test]
-fn each_formats_clients_are_told_in_their_services_words() {
-    let long = Cause::InputTooLong { figures: Some((250_000, 200_000)) };
-    let unknown = Cause::InputTooLong { figures: None };
-    let reply = Cause::ReplyTooLong { input: 180_000, reply: 128_000, most: 200_000 };
-    let waits = Cause::RateLimited { wait_s: Some(12) };
-    use WireFormat::{AltCli, Chat, Native, Responses};
-    for (cause, format, status, code, message) in [
-        (long, Native, 400, None, "prompt is too long: 250000 tokens > 200000 maximum"),
-        (unknown, Native, 400, None, "prompt is too long: Too much."),
-        (
-            long,
-            Responses,
-            400,
-            Some("context_length_exceeded"),
-            "Your input exceeds the context window of this model. Please adjust your input and try \
+const LONG: Cause = Cause::InputTooLong { figures: Some((250_000, 200_000)) };
+const UNKNOWN: Cause = Cause::InputTooLong { figures: None };
+const REPLY: Cause = Cause::ReplyTooLong { input: 180_000, reply: 128_000, most: 200_000 };
+const WAITS: Cause = Cause::RateLimited { wait_s: Some(12) };
+
+type Told = (Cause, WireFormat, u16, Option<&'static str>, &'static str);
+
+const TOLD: &[Told] = &[
+    (LONG, Native, 400, None, "prompt is too long: 250000 tokens > 200000 maximum"),
+    (UNKNOWN, Native, 400, None, "prompt is too long: Too much."),
+    (
+        LONG,
+        Responses,
+        400,
+        Some("context_length_exceeded"),
+        "Your input exceeds the context window of this model. Please adjust your input and try \
              again. It has 250000 tokens, and the model takes 200000.",
-        ),
-        (
-            long,
-            Chat,
-            400,
-            Some("context_length_exceeded"),
-            "This model's maximum context length is 200000 tokens. However, your messages resulted \
+    ),
+    (
+        LONG,
+        Chat,
+        400,
+        Some("context_length_exceeded"),
+        "This model's maximum context length is 200000 tokens. However, your messages resulted \
              in 250000 tokens. Please reduce the length of the messages.",
-        ),
-        (
-            long,
-            AltCli,
-            400,
-            None,
-            "The input token count (250000) exceeds the maximum number of tokens allowed (200000).",
-        ),
-        (
-            reply,
-            Native,
-            400,
-            None,
-            "input length and `max_tokens` exceed context limit: 180000 + 128000 > 200000, decrease \
+    ),
+    (
+        LONG,
+        AltCli,
+        400,
+        None,
+        "The input token count (250000) exceeds the maximum number of tokens allowed (200000).",
+    ),
+    (
+        REPLY,
+        Native,
+        400,
+        None,
+        "input length and `max_tokens` exceed context limit: 180000 + 128000 > 200000, decrease \
              input length or `max_tokens` and try again",
-        ),
-        (
-            reply,
-            Chat,
-            400,
-            Some("context_length_exceeded"),
-            "This model's maximum context length is 200000 tokens. However, you requested 308000 \
+    ),
+    (
+        REPLY,
+        Chat,
+        400,
+        Some("context_length_exceeded"),
+        "This model's maximum context length is 200000 tokens. However, you requested 308000 \
              tokens (180000 in the messages, 128000 in the completion). Please reduce the length of \
              the messages or completion.",
-        ),
-        (Cause::ImageTooLarge, Native, 400, None, "image exceeds the maximum: Too much."),
-        (Cause::ImageUnreadable, Native, 400, None, "Could not process image: Too much."),
-        (
-            Cause::ImageTooLarge,
-            Responses,
-            400,
-            Some("invalid_value"),
-            "The image data you provided does not represent a valid image. Too much.",
-        ),
-        (Cause::ImageTooLarge, AltCli, 400, None, "Unable to process input image. Too much."),
-        (waits, Native, 429, None, "Too much. Please try again in 12s."),
-        (waits, Responses, 429, Some("rate_limit_exceeded"), "Too much. Please try again in 12s."),
-    ] {
-        let words = cause.words(format, "Too much.");
+    ),
+    (Cause::ImageTooLarge, Native, 400, None, "image exceeds the maximum: Too much."),
+    (Cause::ImageUnreadable, Native, 400, None, "Could not process image: Too much."),
+    (
+        Cause::ImageTooLarge,
+        Responses,
+        400,
+        Some("invalid_value"),
+        "The image data you provided does not represent a valid image. Too much.",
+    ),
+    (Cause::ImageTooLarge, AltCli, 400, None, "Unable to process input image. Too much."),
+    (WAITS, Native, 429, None, "Too much. Please try again in 12s."),
+    (WAITS, Responses, 429, Some("rate_limit_exceeded"), "Too much. Please try again in 12s."),
+];
+
+#[test]
+fn each_formats_clients_are_told_in_their_services_words() {
+    for (cause, format, status, code, message) in TOLD {
+        let words = cause.words(*format, "Too much.");
         assert_eq!(
             (words.status, words.code, words.message.as_str()),
-            (status, code, message),
+            (*status, *code, *message),
             "{cause:?} {format}"
         );
     }
@@ -156,10 +161,8 @@ fn each_formats_clients_are_told_in_their_services_words() {
 
 #[test]
 fn the_words_are_recognised_where_they_came_from() {
-    let long = Cause::InputTooLong { figures: Some((250_000, 200_000)) };
-    let reply = Cause::ReplyTooLong { input: 180_000, reply: 128_000, most: 200_000 };
     for format in WireFormat::ALL {
-        for one in [long, reply] {
+        for one in [LONG, REPLY] {
             let words = one.words(format, "x");
             let error = read(format, 400, &body(format, &words.reply(&words.extra())));
             assert_eq!(cause(&error), Some(one), "{format}");
