@@ -3,6 +3,7 @@
 //! Pure data with its own small rules. No I/O, no clock, no dependency on any other module.
 
 pub mod clock;
+pub mod effort;
 pub mod error_rule;
 pub mod fast_map;
 pub mod feature;
@@ -16,6 +17,7 @@ pub mod key;
 pub mod limit_type;
 pub mod limits;
 pub mod matching;
+pub mod model_facts;
 pub mod model_rows;
 pub mod money;
 pub mod named_model;
