@@ -107,7 +107,13 @@ impl OpenRecord {
     pub fn note_bill(&mut self, mut noted: Option<Bill>) {
         if let (Some(Bill { usage, parts, .. }), Some(asked)) = (&mut noted, &self.asked) {
             let format = asked.provider.kind.format();
-            usage.web_searches = searches::charged(format, &asked.model, usage.web_searches);
+            if usage.web_searches > 1 {
+                let price = self.snapshot.price_for(&asked.model, &asked.model);
+                let facts = price.and_then(|price| price.facts.as_ref());
+                let own = facts.and_then(|facts| facts.searches.as_ref());
+                let searches = usage.web_searches;
+                usage.web_searches = searches::charged(format, &asked.model, own, searches);
+            }
             if let Some(body) = self.body.as_ref().filter(|body| body.format == format) {
                 bill::as_asked(&body.features, usage, parts);
             }

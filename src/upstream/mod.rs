@@ -8,6 +8,7 @@ mod direct;
 mod early_answer;
 pub mod endpoint;
 pub mod headers;
+pub(crate) mod inner_stream;
 mod one_write;
 pub mod pool;
 pub mod probe;

@@ -9,24 +9,18 @@
 //!
 //! See docs/decisions/02-head-with-body.md.
 
-use std::fmt;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use async_trait::async_trait;
 use bytes::{Buf as _, BytesMut};
-use pingora::protocols::raw_connect::ProxyDigest;
-use pingora::protocols::tls::SslDigest;
-use pingora::protocols::{
-    ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl,
-    Stream, TimingDigest, UniqueID, UniqueIDType,
-};
+use pingora::protocols::{Peek, Shutdown, Stream};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::early_answer::EarlyAnswer;
+use super::inner_stream::passes_on;
 
 /// Bytes of head and body that are joined at most: as many as a TLS record holds. The rest of a
 /// longer body is written as it is.
@@ -146,11 +140,7 @@ impl AsyncWrite for OneWrite {
     }
 }
 
-impl fmt::Debug for OneWrite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.stream.fmt(f)
-    }
-}
+passes_on!(OneWrite: this => this.stream);
 
 #[async_trait]
 impl Shutdown for OneWrite {
@@ -161,37 +151,3 @@ impl Shutdown for OneWrite {
 
 #[async_trait]
 impl Peek for OneWrite {}
-
-impl UniqueID for OneWrite {
-    fn id(&self) -> UniqueIDType {
-        self.stream.id()
-    }
-}
-
-impl Ssl for OneWrite {
-    fn get_ssl_digest(&self) -> Option<Arc<SslDigest>> {
-        self.stream.get_ssl_digest()
-    }
-
-    fn selected_alpn_proto(&self) -> Option<ALPN> {
-        self.stream.selected_alpn_proto()
-    }
-}
-
-impl GetTimingDigest for OneWrite {
-    fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
-        self.stream.get_timing_digest()
-    }
-}
-
-impl GetProxyDigest for OneWrite {
-    fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
-        self.stream.get_proxy_digest()
-    }
-}
-
-impl GetSocketDigest for OneWrite {
-    fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
-        self.stream.get_socket_digest()
-    }
-}

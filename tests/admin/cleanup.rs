@@ -14,6 +14,7 @@ use tollgate::store::{Backend, LogFilter, LogPageAsk};
 use super::gate::{Gate, NOON, Person};
 use super::statistics::record;
 use crate::support::node::beside;
+use crate::support::spent::Spent as _;
 
 const DAY: i64 = 24 * 3_600_000;
 

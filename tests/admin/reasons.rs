@@ -107,6 +107,11 @@ async fn a_refused_action_gives_the_reason() {
         (&failure["code"], &failure["params"]["rate"]),
         (&json!("price_no_number"), &json!("input_cost_per_token"))
     );
+    let data = json!({ "input_cost_per_token": 1, "accepts": { "native": { "mode": "soon" } } });
+    let price = json!({ "modelName": "m", "priceData": data });
+    let refused = gate.admin("model-prices/upsertModelPrice", price).await;
+    assert_eq!(reason(&refused), "price_facts");
+    assert_eq!(refused.body["errorParams"]["field"], "accepts.native.mode");
     let hook = json!({ "webhookUrl": "http://192.168.0.1/" });
     assert_eq!(
         reason(&gate.admin("notifications/testWebhookAction", hook).await),

@@ -13,6 +13,7 @@ use tollgate::store::Backend;
 
 use super::gate::{Gate, NOON, Person};
 use super::statistics::record;
+use crate::support::spent::Spent as _;
 use crate::support::wait;
 
 const DAY: i64 = 24 * 3_600_000;

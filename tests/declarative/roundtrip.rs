@@ -141,7 +141,7 @@ async fn prices_and_words(bed: &Bed, rng: &mut Rng) {
     let gateway = &bed.gateway;
     for n in 0..6 {
         let rate: Value = serde_json::from_str(&format!("0.00000{}", rng.u32(1..100_000))).unwrap();
-        let data = json!({"input_cost_per_token": rate, "output_cost_per_token": 3e-6, "extra": {"deep": [1, 1.0, null, "yes", text(rng)]}});
+        let data = json!({"input_cost_per_token": rate, "output_cost_per_token": 3e-6, "accepts": {"native": {"mode": "always"}}, "extra": {"deep": [1, 1.0, null, "yes", text(rng)]}});
         gateway
             .admin(
                 "model-prices/upsertModelPrice",

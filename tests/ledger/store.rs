@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{TIME_LIMIT, journals, open, quick, sample};
+use crate::support::spent::Spent as _;
 use tollgate::domain::clock::Timestamp;
 use tollgate::domain::ids::{KeyId, ProviderId, UserId};
 use tollgate::domain::money::NanoUsd;

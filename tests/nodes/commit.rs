@@ -27,6 +27,7 @@ use super::pair::TIME_LIMIT;
 use crate::store::make::{bare_record, key};
 use crate::support::node::node;
 use crate::support::postgres;
+use crate::support::spent::Spent as _;
 
 /// A dollar for each request.
 const PRICE: NanoUsd = NanoUsd(1_000_000_000);

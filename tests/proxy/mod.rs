@@ -43,6 +43,7 @@ mod liveness;
 mod log_lines;
 mod malformed;
 mod messages;
+mod model_facts;
 mod named_models;
 mod names;
 mod nothing_usable;

@@ -11,6 +11,7 @@ use tollgate::store::{LogFilter, LogPageAsk, Store};
 
 use super::make::{NOON, bare_record, full_record, varied_record};
 use super::{Place, on_both};
+use crate::support::spent::Spent as _;
 
 on_both!(
     every_field_of_a_record_comes_back,

@@ -74,26 +74,7 @@ pub fn user() -> User {
 
 /// With every optional field empty.
 pub fn plain_user(name: &str) -> User {
-    User {
-        id: UserId(0),
-        name: name.to_owned(),
-        note: String::new(),
-        role: Role::User,
-        is_enabled: true,
-        expires_at: None,
-        rpm: 0,
-        limits: Limits::default(),
-        provider_group: Groups::default(),
-        tags: Vec::new(),
-        allowed_models: Vec::new(),
-        allowed_clients: Vec::new(),
-        features: FeaturePolicy::default(),
-        lock_key_limits: false,
-        max_keys: None,
-        created_at: NOON,
-        updated_at: NOON,
-        deleted_at: None,
-    }
+    User { name: name.to_owned(), ..User::blank(NOON) }
 }
 
 /// A key whose hash follows from its name.

@@ -7,6 +7,7 @@ use tollgate::store::UnpricedOf;
 use super::accounting::all_rows;
 use super::make::varied_record;
 use super::{Place, on_both};
+use crate::support::spent::Spent as _;
 
 on_both!(
     a_request_that_the_log_has_no_more_stays_in_the_ledger_once,

@@ -11,6 +11,7 @@ use tollgate::store::{LogFilter, LogPageAsk, ReplicaState, Store, StoreError};
 use super::make::varied_record;
 use crate::support::gateway::Gateway;
 use crate::support::postgres::{self, Server};
+use crate::support::spent::Spent as _;
 
 /// Two servers, the second a standby of the first, and a database.
 struct Pair {

@@ -9,6 +9,7 @@ pub mod ports;
 pub mod postgres;
 pub mod redis;
 pub mod redis_failover;
+pub mod spent;
 pub mod unread;
 pub mod upstream;
 pub mod wait;

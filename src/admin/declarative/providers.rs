@@ -12,7 +12,7 @@ use super::secrets::{self, WithKey, Written};
 use super::section::{self, Row, Section};
 use super::work::Work;
 use crate::admin::actions::providers::fields::{self, ProviderFields};
-use crate::admin::actions::providers::{blank, destination, is_another};
+use crate::admin::actions::providers::{destination, is_another};
 use crate::admin::bodies::Shape;
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::records::provider::ProviderRecord;
@@ -51,7 +51,7 @@ impl Section for WithKey<Provider> {
     }
 
     fn defaults() -> Result<Form, ApiError> {
-        Self::new(blank(Timestamp(0)), None, None).all_but(&["name", "url", CREDENTIAL])
+        Self::new(Provider::blank(Timestamp(0)), None, None).all_but(&["name", "url", CREDENTIAL])
     }
 }
 
@@ -119,7 +119,7 @@ fn read(
     // A credential that is not written stays as it is stored.
     let shape = Shape::of::<ProviderFields>().without(CREDENTIAL);
     let Some(sent) = work.read_as::<ProviderFields>(&shape, &entry, at)? else { return Ok(None) };
-    let mut target = blank(work.desk.now);
+    let mut target = Provider::blank(work.desk.now);
     sent.apply(&mut target);
     if let Err(refusal) = fields::check_redirects(&target) {
         work.faults.take(at, refusal)?;

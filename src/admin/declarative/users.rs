@@ -13,7 +13,6 @@ use super::plan::MadeKey;
 use super::providers::numbered;
 use super::section::{self, Row, Section};
 use super::work::{Login, Work};
-use crate::admin::actions::users::edit::blank;
 use crate::admin::actions::users::fields::UserFields;
 use crate::admin::bodies::Shape;
 use crate::admin::envelope::{ApiError, Code};
@@ -49,7 +48,7 @@ impl Section for User {
 
     /// The groups follow from the keys.
     fn defaults() -> Result<Form, ApiError> {
-        blank(Timestamp(0)).all_but(&["name", GROUP])
+        User::blank(Timestamp(0)).all_but(&["name", GROUP])
     }
 }
 
@@ -137,7 +136,7 @@ fn plan(
     let listed = entry.shift_remove("keys");
     let listed = work.list(listed, &format!("{at}/keys"));
     let Some(fields) = work.read_as::<UserFields>(&shape(), &entry, at)? else { return Ok(None) };
-    let mut user = blank(work.desk.now);
+    let mut user = User::blank(work.desk.now);
     fields.apply(&mut user, work.desk.time_zone)?;
     if let Some(before) = before {
         (user.id, user.created_at) = (before.id, before.created_at);

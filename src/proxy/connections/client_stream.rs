@@ -8,7 +8,6 @@
 //!
 //! See docs/decisions/06-wrapped-http1-connections.md.
 
-use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,18 +18,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::{Buf as _, BytesMut};
 use parking_lot::Mutex;
-use pingora::protocols::raw_connect::ProxyDigest;
-use pingora::protocols::tls::SslDigest;
-use pingora::protocols::{
-    ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl,
-    Stream, TimingDigest, UniqueID, UniqueIDType,
-};
+use pingora::protocols::{GetSocketDigest as _, Peek, Shutdown, Stream};
 use pingora::proxy::Session;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 use super::head_refusal::{self, HeadRefusal, Linger};
 use crate::proxy::gateway::Gateway;
+use crate::upstream::inner_stream::passes_on;
 
 /// Bytes of pipelined requests that are read ahead while a request is answered. If a client sends
 /// more and then closes, the gateway notices when it cannot write the reply.
@@ -280,11 +275,7 @@ impl AsyncWrite for ClientStream {
     }
 }
 
-impl fmt::Debug for ClientStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.io.lock().stream.fmt(f)
-    }
-}
+passes_on!(ClientStream: this => this.io.lock().stream);
 
 #[async_trait]
 impl Shutdown for ClientStream {
@@ -295,37 +286,3 @@ impl Shutdown for ClientStream {
 
 #[async_trait]
 impl Peek for ClientStream {}
-
-impl UniqueID for ClientStream {
-    fn id(&self) -> UniqueIDType {
-        self.io.lock().stream.id()
-    }
-}
-
-impl Ssl for ClientStream {
-    fn get_ssl_digest(&self) -> Option<Arc<SslDigest>> {
-        self.io.lock().stream.get_ssl_digest()
-    }
-
-    fn selected_alpn_proto(&self) -> Option<ALPN> {
-        self.io.lock().stream.selected_alpn_proto()
-    }
-}
-
-impl GetTimingDigest for ClientStream {
-    fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
-        self.io.lock().stream.get_timing_digest()
-    }
-}
-
-impl GetProxyDigest for ClientStream {
-    fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
-        self.io.lock().stream.get_proxy_digest()
-    }
-}
-
-impl GetSocketDigest for ClientStream {
-    fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
-        self.io.lock().stream.get_socket_digest()
-    }
-}

@@ -10,25 +10,19 @@
 //!
 //! `connections` decides when a connection ends.
 
-use std::fmt;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pingora::protocols::raw_connect::ProxyDigest;
-use pingora::protocols::tls::SslDigest;
-use pingora::protocols::{
-    ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl,
-    Stream, TimingDigest, UniqueID, UniqueIDType,
-};
+use pingora::protocols::{Peek, Shutdown, Stream};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 use crate::state::FrameWatch;
 use crate::telemetry::IntCounter;
+use crate::upstream::inner_stream::passes_on;
 
 /// Longest wait for the peer to close its side.
 const LINGER_MAX: Duration = Duration::from_secs(5);
@@ -157,11 +151,7 @@ impl AsyncRead for LingeringClose {
     }
 }
 
-impl fmt::Debug for LingeringClose {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.connection.fmt(f)
-    }
-}
+passes_on!(LingeringClose: this => this.connection);
 
 #[async_trait]
 impl Shutdown for LingeringClose {
@@ -174,40 +164,6 @@ impl Shutdown for LingeringClose {
 impl Peek for LingeringClose {
     async fn try_peek(&mut self, into: &mut [u8]) -> io::Result<bool> {
         self.connection.try_peek(into).await
-    }
-}
-
-impl UniqueID for LingeringClose {
-    fn id(&self) -> UniqueIDType {
-        self.connection.id()
-    }
-}
-
-impl Ssl for LingeringClose {
-    fn get_ssl_digest(&self) -> Option<Arc<SslDigest>> {
-        self.connection.get_ssl_digest()
-    }
-
-    fn selected_alpn_proto(&self) -> Option<ALPN> {
-        self.connection.selected_alpn_proto()
-    }
-}
-
-impl GetTimingDigest for LingeringClose {
-    fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
-        self.connection.get_timing_digest()
-    }
-}
-
-impl GetProxyDigest for LingeringClose {
-    fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
-        self.connection.get_proxy_digest()
-    }
-}
-
-impl GetSocketDigest for LingeringClose {
-    fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
-        self.connection.get_socket_digest()
     }
 }
 

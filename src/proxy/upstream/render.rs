@@ -17,6 +17,7 @@ use super::rendered::{Rendered, ReplyForm};
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{RequestId, UserId};
 use crate::domain::key::CacheTtl;
+use crate::domain::price::Price;
 use crate::domain::provider::{InstructionsStrategy, Provider};
 use crate::domain::trace::TraceId;
 use crate::formats::convert::{self, RequestOptions, proofs};
@@ -57,7 +58,7 @@ struct RenderSource {
     /// The client reads a stream as one JSON array.
     json_array: bool,
     cache_ttl: CacheTtl,
-    max_output: Option<u64>,
+    price: Option<Arc<Price>>,
     id: RequestId,
     trace_id: Option<TraceId>,
     created: i64,
@@ -120,7 +121,7 @@ impl RenderSource {
                 Principal::Key { key, .. } if key.cache_ttl != CacheTtl::Inherit => key.cache_ttl,
                 _ => provider.cache_ttl,
             },
-            max_output: price.and_then(|price| price.max_output),
+            price: price.cloned(),
             id: ctx.id,
             trace_id: ctx.span().map(|span| span.trace_id),
             created: ctx.started_at.0.div_euclid(1000),
@@ -221,8 +222,10 @@ impl RenderSource {
             [one] => one.clone(),
             pieces => pieces.concat().into(),
         };
+        let price = self.price.as_deref();
         let options = RequestOptions {
-            max_output: self.max_output,
+            max_output: price.and_then(|price| price.max_output),
+            facts: price.and_then(|price| price.facts.as_deref()),
             cache_key: Some(inbound.session.as_str()),
             cache_ttl: self.cache_ttl,
             instructions: Some((

@@ -12,10 +12,9 @@ use sqlx::{AnyConnection, Executor};
 
 use super::late::{self, LateCosts, Numbered};
 use super::log_row::Used;
-use super::spend::SpendRow;
+use super::spend::{SpendRow, spend_row};
 use super::sums::hour_of;
 use super::{days, log_row};
-use crate::domain::ids::{KeyId, ProviderId, UserId};
 use crate::domain::money::NanoUsd;
 use crate::store::engine::column::{Fields, Values};
 use crate::store::engine::error::StoreError;
@@ -193,13 +192,7 @@ fn read(row: &AnyRow, price: Pricing<'_>) -> Result<Repriced, StoreError> {
     Ok(Repriced {
         request_id: fields.bytes("request_id")?,
         extra: has_parts.then(|| log_row::extra(&used)).flatten(),
-        spend: SpendRow {
-            minute: fields.time("started_at")?,
-            key_id: fields.opt_int("key_id")?.map(KeyId),
-            user_id: fields.opt_int("user_id")?.map(UserId),
-            provider_id: fields.opt_int("provider_id")?.map(ProviderId),
-            cost: NanoUsd(log_row::bounded(cost)),
-        },
+        spend: spend_row(fields, fields.time("started_at")?, NanoUsd(log_row::bounded(cost)))?,
         endpoint: fields.text("endpoint")?,
         status_code: fields.int("status_code")?,
     })

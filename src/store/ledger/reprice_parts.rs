@@ -12,9 +12,8 @@ use sqlx::{AnyConnection, AssertSqlSafe, Executor};
 use super::late::{self, LateCosts};
 use super::log_row::Used;
 use super::reprice::{Group, Repriced, add, group};
-use super::spend::SpendRow;
+use super::spend::{SpendRow, spend_row};
 use super::{days, log_row};
-use crate::domain::ids::{KeyId, ProviderId, UserId};
 use crate::domain::money::NanoUsd;
 use crate::store::engine::column::{Fields, Values};
 use crate::store::engine::error::StoreError;
@@ -152,13 +151,7 @@ fn read(row: &AnyRow) -> Result<UnpricedParts, StoreError> {
         row: Repriced {
             request_id: fields.bytes("request_id")?,
             extra: None,
-            spend: SpendRow {
-                minute: fields.time("started_at")?,
-                key_id: fields.opt_int("key_id")?.map(KeyId),
-                user_id: fields.opt_int("user_id")?.map(UserId),
-                provider_id: fields.opt_int("provider_id")?.map(ProviderId),
-                cost: NanoUsd::ZERO,
-            },
+            spend: spend_row(fields, fields.time("started_at")?, NanoUsd::ZERO)?,
             endpoint: fields.text("endpoint")?,
             status_code: fields.int("status_code")?,
         },

@@ -96,28 +96,6 @@ impl Store {
         Ok(SpendSeen { rows, totals, ended, opening, late })
     }
 
-    /// Spending of the requests that started at `since` or later, by minute, oldest first.
-    ///
-    /// It reads the ledger row by row: for a window that ends in the past, use
-    /// [`Store::spend_between`].
-    pub async fn spend_since(&self, since: Timestamp) -> Result<Vec<SpendRow>, StoreError> {
-        by_minute(&mut *self.reader().await?, since, Timestamp(i64::MAX)).await
-    }
-
-    /// Spending of the requests that started from `from` to just before `until`: by hour, and by
-    /// minute in the partial hours at both ends, so that no row extends beyond either end whatever
-    /// the time zone. Unordered.
-    pub async fn spend_between(
-        &self,
-        from: Timestamp,
-        until: Timestamp,
-    ) -> Result<Vec<SpendRow>, StoreError> {
-        let mut tx = self.read().await?;
-        let rows = between(&mut tx, from, until).await?;
-        tx.commit().await?;
-        Ok(rows)
-    }
-
     /// Those of the requests that the ledger has.
     pub async fn known_requests(
         &self,
@@ -144,13 +122,10 @@ impl Store {
         tx.commit().await?;
         Ok(known)
     }
-
-    /// Spending over all time.
-    pub async fn spend_totals(&self) -> Result<Vec<SpendTotal>, StoreError> {
-        totals(&mut *self.reader().await?).await
-    }
 }
 
+/// Spending from `from` to just before `until`: by hour, and by minute in the partial hours at both
+/// ends, so that no row extends beyond either end whatever the time zone. Unordered.
 async fn between(
     connection: &mut AnyConnection,
     from: Timestamp,
@@ -215,13 +190,8 @@ async fn by_minute(
     let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(connection).await?;
     let read = |row| {
         let fields = Fields { row, table: "ledger" };
-        Ok(SpendRow {
-            minute: Timestamp(fields.int("minute")?.saturating_mul(60_000)),
-            key_id: fields.opt_int("key_id")?.map(KeyId),
-            user_id: fields.opt_int("user_id")?.map(UserId),
-            provider_id: fields.opt_int("provider_id")?.map(ProviderId),
-            cost: NanoUsd(fields.int("cost")?),
-        })
+        let minute = Timestamp(fields.int("minute")?.saturating_mul(60_000));
+        spend_row(fields, minute, NanoUsd(fields.int("cost")?))
     };
     rows.iter().map(read).collect()
 }
@@ -239,18 +209,27 @@ async fn by_hour(
     let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(connection).await?;
     let read = |row| {
         let fields = Fields { row, table: "hourly_sums" };
-        Ok(SpendRow {
-            minute: fields.time("hour")?,
-            key_id: some_id(fields, "key_id")?.map(KeyId),
-            user_id: some_id(fields, "user_id")?.map(UserId),
-            provider_id: some_id(fields, "provider_id")?.map(ProviderId),
-            cost: NanoUsd(fields.int("cost")?),
-        })
+        spend_row(fields, fields.time("hour")?, NanoUsd(fields.int("cost")?))
     };
     rows.iter().map(read).collect()
 }
 
-/// An id of the hourly sums, in which 0 means none.
+/// A row of these holders.
+pub(super) fn spend_row(
+    fields: Fields<'_>,
+    minute: Timestamp,
+    cost: NanoUsd,
+) -> Result<SpendRow, StoreError> {
+    Ok(SpendRow {
+        minute,
+        key_id: some_id(fields, "key_id")?.map(KeyId),
+        user_id: some_id(fields, "user_id")?.map(UserId),
+        provider_id: some_id(fields, "provider_id")?.map(ProviderId),
+        cost,
+    })
+}
+
+/// An id; in sums 0 means none.
 fn some_id(fields: Fields<'_>, column: &'static str) -> Result<Option<i64>, StoreError> {
-    Ok(Some(fields.int(column)?).filter(|&id| id != 0))
+    Ok(fields.opt_int(column)?.filter(|&id| id != 0))
 }

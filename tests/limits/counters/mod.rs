@@ -43,18 +43,14 @@ use futures_util::FutureExt as _;
 use tokio::runtime::Runtime;
 use tollgate::config::OnRedisLoss;
 use tollgate::domain::clock::{Clock as _, ManualClock, Timestamp};
-use tollgate::domain::feature_policy::FeaturePolicy;
 use tollgate::domain::format::WireFormat;
-use tollgate::domain::group::Groups;
 use tollgate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
-use tollgate::domain::key::{CacheTtl, Key, KeyHash};
+use tollgate::domain::key::Key;
 use tollgate::domain::limits::Limits;
 use tollgate::domain::money::NanoUsd;
-use tollgate::domain::provider::{
-    BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType,
-};
+use tollgate::domain::provider::Provider;
 use tollgate::domain::secret::Secret;
-use tollgate::domain::user::{Role, User};
+use tollgate::domain::user::User;
 use tollgate::limits::{
     Admission, Asks, Blocked, CounterSettings, CounterSource, Counters, Denied, HolderUsage,
     LiveSession, MOST_WAITING, Permit, Refused, SharedSettings, TimeSource,
@@ -206,81 +202,15 @@ impl Tested {
 }
 
 fn key(id: i64, limits: Limits) -> Key {
-    Key {
-        id: KeyId(id),
-        user_id: UserId(1),
-        name: String::new(),
-        hash: KeyHash([0; 32]),
-        prefix: String::new(),
-        last_four: String::new(),
-        is_enabled: true,
-        expires_at: None,
-        can_login_web_ui: false,
-        limits,
-        provider_group: Groups::default(),
-        cache_ttl: CacheTtl::Inherit,
-        allowed_models: Vec::new(),
-        features: FeaturePolicy::default(),
-        created_at: NOON,
-        updated_at: NOON,
-        deleted_at: None,
-    }
+    Key { id: KeyId(id), limits, ..Key::blank(UserId(1), NOON) }
 }
 
 fn user(rpm: u32, limits: Limits) -> User {
-    User {
-        id: UserId(1),
-        name: String::new(),
-        note: String::new(),
-        role: Role::User,
-        is_enabled: true,
-        expires_at: None,
-        rpm,
-        limits,
-        provider_group: Groups::default(),
-        tags: Vec::new(),
-        allowed_models: Vec::new(),
-        features: FeaturePolicy::default(),
-        allowed_clients: Vec::new(),
-        lock_key_limits: false,
-        max_keys: None,
-        created_at: NOON,
-        updated_at: NOON,
-        deleted_at: None,
-    }
+    User { id: UserId(1), rpm, limits, ..User::blank(NOON) }
 }
 
 fn provider(limits: Limits) -> Provider {
-    Provider {
-        id: ProviderId(1),
-        name: String::new(),
-        url: String::new(),
-        key: Secret::default(),
-        kind: ProviderType::Native,
-        is_enabled: true,
-        weight: 1,
-        priority: 0,
-        cost_multiplier: rust_decimal::Decimal::ONE,
-        group_tag: Groups::default(),
-        allowed_models: Vec::new(),
-        features: FeaturePolicy::default(),
-        model_redirects: Vec::new(),
-        limits,
-        max_retry_attempts: 2,
-        breaker: BreakerSettings::default(),
-        timeouts: ProviderTimeouts::default(),
-        cache_ttl: CacheTtl::Inherit,
-        instructions: InstructionsStrategy::default(),
-        preserve_client_ip: false,
-        anthropic_host: tollgate::domain::provider::AnthropicHost::Auto,
-        proxy_url: None,
-        note: String::new(),
-        health_since: NOON,
-        switched_off: None,
-        created_at: NOON,
-        updated_at: NOON,
-        deleted_at: None,
-    }
+    Provider { id: ProviderId(1), limits, ..Provider::blank(NOON) }
 }
 
 fn asks(model: &str) -> Asks {

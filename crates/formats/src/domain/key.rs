@@ -72,6 +72,29 @@ pub struct Key {
 }
 
 impl Key {
+    /// A key before any field is set, without a text.
+    pub fn blank(user_id: UserId, now: Timestamp) -> Self {
+        Self {
+            id: KeyId(0),
+            user_id,
+            name: "default".to_owned(),
+            hash: KeyHash([0; 32]),
+            prefix: String::new(),
+            last_four: String::new(),
+            is_enabled: true,
+            expires_at: None,
+            can_login_web_ui: true,
+            limits: Limits::default(),
+            provider_group: Groups::default(),
+            cache_ttl: CacheTtl::Inherit,
+            allowed_models: Vec::new(),
+            features: FeaturePolicy::default(),
+            created_at: now,
+            updated_at: now,
+            deleted_at: None,
+        }
+    }
+
     /// Enabled, unexpired and not deleted.
     pub fn is_usable(&self, now: Timestamp) -> bool {
         self.is_enabled && self.deleted_at.is_none() && !self.is_expired(now)

@@ -4,6 +4,7 @@
 
 pub mod cache_miss;
 pub mod clock;
+pub mod effort;
 pub mod error_rule;
 pub mod fast_map;
 pub mod feature;
@@ -17,6 +18,7 @@ pub mod key;
 pub mod limit_type;
 pub mod limits;
 pub mod matching;
+pub mod model_facts;
 pub mod model_rows;
 pub mod money;
 pub mod named_model;

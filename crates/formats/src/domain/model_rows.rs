@@ -1,4 +1,5 @@
-//! What the vendors' models accept: the rows of `conf/models.json`, as data.
+//! What the vendors' models accept: the rows of `conf/models.json`, as data. A price entry may say
+//! otherwise of its model (`model_facts.rs`).
 //!
 //! Each section has the rows of one reader, which also reads the line and the number out of a
 //! model's name: `models` are lines, `from` and `to` the first and the last number, `with` parts of

@@ -4,6 +4,7 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
 use super::clock::Timestamp;
+use super::model_facts::ModelFacts;
 use super::usage::ServiceTier;
 
 /// The source of a price entry. A sync does not replace manual entries.
@@ -45,6 +46,9 @@ pub struct Price {
     pub rates: Rates,
     /// The model's maximum output tokens according to the entry.
     pub max_output: Option<u64>,
+    /// What the entry says that the model accepts, if it says so. A stored entry that this program
+    /// cannot read says nothing.
+    pub facts: Option<Box<ModelFacts>>,
     /// When the entry was last written.
     pub updated_at: Timestamp,
 }
@@ -61,7 +65,8 @@ impl Price {
         let tokens =
             |name| entry.get(name).and_then(serde_json::Value::as_u64).filter(|tokens| *tokens > 0);
         let max_output = tokens("max_output_tokens").or_else(|| tokens("max_tokens"));
-        Self { model, source, data: entry.into(), rates, max_output, updated_at }
+        let facts = ModelFacts::of_entry(entry).ok().flatten().map(Box::new);
+        Self { model, source, data: entry.into(), rates, max_output, facts, updated_at }
     }
 }
 

@@ -184,6 +184,42 @@ fn host(url: &str) -> &str {
     host.split(':').next().unwrap_or_default()
 }
 
+impl Provider {
+    /// A provider before any field is set.
+    pub fn blank(now: Timestamp) -> Self {
+        Self {
+            id: ProviderId(0),
+            name: String::new(),
+            url: String::new(),
+            key: Secret::default(),
+            kind: ProviderType::Native,
+            is_enabled: true,
+            weight: 1,
+            priority: 0,
+            cost_multiplier: Decimal::ONE,
+            group_tag: Groups::default(),
+            allowed_models: Vec::new(),
+            model_redirects: Vec::new(),
+            features: FeaturePolicy::default(),
+            limits: Limits::default(),
+            max_retry_attempts: 2,
+            breaker: BreakerSettings::default(),
+            timeouts: ProviderTimeouts::default(),
+            cache_ttl: CacheTtl::Inherit,
+            instructions: InstructionsStrategy::default(),
+            preserve_client_ip: false,
+            anthropic_host: AnthropicHost::Auto,
+            proxy_url: None,
+            note: String::new(),
+            health_since: now,
+            switched_off: None,
+            created_at: now,
+            updated_at: now,
+            deleted_at: None,
+        }
+    }
+}
+
 /// Why and when the gateway itself disabled a provider. Stored as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

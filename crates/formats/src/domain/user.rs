@@ -76,6 +76,30 @@ pub struct User {
 }
 
 impl User {
+    /// A user before any field is set.
+    pub fn blank(now: Timestamp) -> Self {
+        Self {
+            id: UserId(0),
+            name: String::new(),
+            note: String::new(),
+            role: Role::User,
+            is_enabled: true,
+            expires_at: None,
+            rpm: 0,
+            limits: Limits::default(),
+            provider_group: Groups::default(),
+            tags: Vec::new(),
+            allowed_models: Vec::new(),
+            allowed_clients: Vec::new(),
+            features: FeaturePolicy::default(),
+            lock_key_limits: false,
+            max_keys: None,
+            created_at: now,
+            updated_at: now,
+            deleted_at: None,
+        }
+    }
+
     /// Enabled, not deleted and not expired at `now`.
     pub fn is_active(&self, now: Timestamp) -> bool {
         self.is_enabled && self.deleted_at.is_none() && !self.is_expired(now)

@@ -1,33 +1,15 @@
 //! The rules that bind keys to each other and to their user.
 
 use super::*;
-use crate::domain::feature_policy::FeaturePolicy;
 use crate::domain::ids::UserId;
-use crate::domain::key::{CacheTtl, KeyHash};
 use crate::domain::money::NanoUsd;
 
 const NOW: Timestamp = Timestamp(1_000_000);
 
 fn key(id: i64, groups: &str) -> Key {
-    Key {
-        id: KeyId(id),
-        user_id: UserId(1),
-        name: format!("key {id}"),
-        hash: KeyHash([0; 32]),
-        prefix: "sk-0000".to_owned(),
-        last_four: "0000".to_owned(),
-        is_enabled: true,
-        expires_at: None,
-        can_login_web_ui: true,
-        limits: Limits::default(),
-        provider_group: Groups::parse(groups),
-        cache_ttl: CacheTtl::Inherit,
-        allowed_models: Vec::new(),
-        features: FeaturePolicy::default(),
-        created_at: NOW,
-        updated_at: NOW,
-        deleted_at: None,
-    }
+    let name = format!("key {id}");
+    let provider_group = Groups::parse(groups);
+    Key { id: KeyId(id), name, provider_group, ..Key::blank(UserId(1), NOW) }
 }
 
 fn code(result: Result<(), KeyRuleError>) -> &'static str {

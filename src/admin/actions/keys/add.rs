@@ -10,10 +10,8 @@ use crate::admin::reasons::Reason;
 use crate::admin::records::key::{GeneratedKey, KeyRecord};
 use crate::crypto::key_text::{self, NewKey};
 use crate::domain::clock::Timestamp;
-use crate::domain::feature_policy::FeaturePolicy;
-use crate::domain::group::Groups;
-use crate::domain::ids::{KeyId, UserId};
-use crate::domain::key::{CacheTtl, Key};
+use crate::domain::ids::UserId;
+use crate::domain::key::Key;
 use crate::domain::limits::Limits;
 use crate::policy::key_rules;
 
@@ -22,25 +20,8 @@ const MAX_KEYS: usize = 200;
 
 /// A key record before any field is set.
 pub fn blank(user_id: UserId, new: &NewKey, now: Timestamp) -> Key {
-    Key {
-        id: KeyId(0),
-        user_id,
-        name: "default".to_owned(),
-        hash: new.hash,
-        prefix: new.prefix.clone(),
-        last_four: new.last_four.clone(),
-        is_enabled: true,
-        expires_at: None,
-        can_login_web_ui: true,
-        limits: Limits::default(),
-        provider_group: Groups::default(),
-        cache_ttl: CacheTtl::Inherit,
-        allowed_models: Vec::new(),
-        features: FeaturePolicy::default(),
-        created_at: now,
-        updated_at: now,
-        deleted_at: None,
-    }
+    let (hash, prefix, last_four) = (new.hash, new.prefix.clone(), new.last_four.clone());
+    Key { hash, prefix, last_four, ..Key::blank(user_id, now) }
 }
 
 pub(super) async fn add_key(

@@ -10,6 +10,7 @@ use crate::admin::envelope::{ApiError, Code};
 use crate::admin::reasons::Reason;
 use crate::admin::records::price::{PriceFailure, PriceUpload};
 use crate::domain::clock::Timestamp;
+use crate::domain::model_facts::{ModelFacts, WrongFacts};
 use crate::domain::price::{Price, PriceSource};
 use crate::policy::cost::{Belief, rates_from_json};
 use crate::policy::price::PriceProblem;
@@ -77,12 +78,12 @@ pub(super) fn sort(
         match read(&model, data, taking) {
             Err(fault) => {
                 report.failed.push(model.clone());
-                let (reason, params) = (fault.words(), fault.params());
+                let reason = fault.words();
                 report.failures.push(PriceFailure {
                     model_name: model,
                     reason,
                     code: fault.reason.as_str(),
-                    params,
+                    params: fault.params,
                 });
             }
             Ok(price) if before.is_some_and(|before| before.data.parse() == price.data.parse()) => {
@@ -106,42 +107,49 @@ pub(super) fn sort(
 pub(in crate::admin) struct PriceFault {
     /// What is wrong.
     pub reason: Reason,
-    /// The rate at fault.
-    rate: Option<String>,
-    /// The bound that was broken.
-    max: Option<String>,
+    /// The values that the reason speaks of.
+    pub params: Map<String, Value>,
 }
 
 impl PriceFault {
-    /// The values that the reason speaks of.
-    pub(in crate::admin) fn params(&self) -> Map<String, Value> {
-        let each = [("rate", &self.rate), ("max", &self.max)].into_iter();
-        each.filter_map(|(name, value)| Some((name.to_owned(), value.clone()?.into()))).collect()
+    fn new(reason: Reason, params: &[(&str, &str)]) -> Self {
+        let each = params.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
+        Self { reason, params: each.collect() }
     }
 
     /// The fault in words for the administrator.
     pub(in crate::admin) fn words(&self) -> String {
-        self.reason.filled(&self.params())
+        self.reason.filled(&self.params)
     }
 
     /// The refusal of the entry.
-    pub(in crate::admin) fn refusal(&self) -> ApiError {
-        ApiError::because(Code::INVALID_FORMAT, self.reason).with_all(self.params())
+    pub(in crate::admin) fn refusal(self) -> ApiError {
+        ApiError::because(Code::INVALID_FORMAT, self.reason).with_all(self.params)
     }
 }
 
 impl From<PriceProblem> for PriceFault {
     fn from(problem: PriceProblem) -> Self {
-        let of = |reason, rate, max| Self { reason, rate, max };
         match problem {
-            PriceProblem::NotAnObject => of(Reason::PriceNoObject, None, None),
-            PriceProblem::NotANumber { field } => of(Reason::PriceNoNumber, Some(field), None),
-            PriceProblem::Negative { field } => of(Reason::PriceNegative, Some(field), None),
-            PriceProblem::TooLarge { field, max } => {
-                of(Reason::PriceTooLarge, Some(field), Some(max.to_string()))
+            PriceProblem::NotAnObject => Self::new(Reason::PriceNoObject, &[]),
+            PriceProblem::NotANumber { field } => {
+                Self::new(Reason::PriceNoNumber, &[("rate", &field)])
             }
-            PriceProblem::NoRates => of(Reason::PriceHasNoRate, None, None),
+            PriceProblem::Negative { field } => {
+                Self::new(Reason::PriceNegative, &[("rate", &field)])
+            }
+            PriceProblem::TooLarge { field, max } => {
+                let max = max.to_string();
+                Self::new(Reason::PriceTooLarge, &[("rate", &field), ("max", &max)])
+            }
+            PriceProblem::NoRates => Self::new(Reason::PriceHasNoRate, &[]),
         }
+    }
+}
+
+impl From<WrongFacts> for PriceFault {
+    fn from(WrongFacts { field, problem }: WrongFacts) -> Self {
+        Self::new(Reason::PriceFacts, &[("field", &field), ("detail", &problem)])
     }
 }
 
@@ -154,11 +162,11 @@ pub(in crate::admin) fn read(
     let model = model.trim();
     let length = model.chars().count();
     if model.is_empty() || length > MAX_NAME || model.contains('\0') {
-        return Err(PriceFault {
-            reason: Reason::PriceName,
-            rate: None,
-            max: Some(MAX_NAME.to_string()),
-        });
+        return Err(PriceFault::new(Reason::PriceName, &[("max", &MAX_NAME.to_string())]));
+    }
+    // What the public list may mean by such a member is not known.
+    if taking.source == PriceSource::Manual {
+        ModelFacts::of_entry(&data)?;
     }
     let rates = rates_from_json(&data, taking.belief)?;
     Ok(Price::new(model.to_owned(), taking.source, &data, rates, taking.now))

@@ -9,8 +9,6 @@ pub mod health;
 mod outcome;
 mod test;
 
-use rust_decimal::Decimal;
-
 use self::fields::{OfProvider, ProviderFields};
 use crate::admin::bodies::{Edit, Nothing};
 use crate::admin::call::{AuditChange, Call, is_unchanged, recorded};
@@ -19,15 +17,8 @@ use crate::admin::operation::{Operation, Permission};
 use crate::admin::reasons::Reason;
 use crate::admin::records::provider::{Created, ProviderRecord};
 use crate::crypto::vault::SealedFor;
-use crate::domain::clock::Timestamp;
-use crate::domain::feature_policy::FeaturePolicy;
-use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
-use crate::domain::key::CacheTtl;
-use crate::domain::limits::Limits;
-use crate::domain::provider::{
-    AnthropicHost, BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType,
-};
+use crate::domain::provider::Provider;
 use crate::domain::secret::{MASK, Secret};
 use crate::state::reseal::{self, SealError};
 use crate::store::{StoredProvider, Tx};
@@ -76,40 +67,6 @@ fn records() -> Vec<Operation> {
     ]
 }
 
-/// A provider as it is before any field is put into it.
-pub(in crate::admin) fn blank(now: Timestamp) -> Provider {
-    Provider {
-        id: ProviderId(0),
-        name: String::new(),
-        url: String::new(),
-        key: Secret::default(),
-        kind: ProviderType::Native,
-        is_enabled: true,
-        weight: 1,
-        priority: 0,
-        cost_multiplier: Decimal::ONE,
-        group_tag: Groups::default(),
-        allowed_models: Vec::new(),
-        features: FeaturePolicy::default(),
-        model_redirects: Vec::new(),
-        limits: Limits::default(),
-        max_retry_attempts: 2,
-        breaker: BreakerSettings::default(),
-        timeouts: ProviderTimeouts::default(),
-        cache_ttl: CacheTtl::Inherit,
-        instructions: InstructionsStrategy::default(),
-        preserve_client_ip: false,
-        anthropic_host: AnthropicHost::Auto,
-        proxy_url: None,
-        note: String::new(),
-        health_since: now,
-        switched_off: None,
-        created_at: now,
-        updated_at: now,
-        deleted_at: None,
-    }
-}
-
 /// The record with its credential masked; one that cannot be opened shows no part of it.
 fn shown(call: &Call, stored: &StoredProvider) -> ProviderRecord {
     let key = call
@@ -132,7 +89,7 @@ async fn get_providers(call: Call, _: Nothing) -> Result<Vec<ProviderRecord>, Ap
 }
 
 async fn add_provider(call: Call, body: ProviderFields) -> Result<Created, ApiError> {
-    let mut provider = blank(call.now);
+    let mut provider = Provider::blank(call.now);
     body.apply(&mut provider);
     fields::check_redirects(&provider)?;
     let mut tx = call.ctx.node.store.begin().await?;

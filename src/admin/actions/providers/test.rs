@@ -4,15 +4,13 @@
 //! the provider echoes. A stored credential is sent only where `destination` allows. Every test
 //! leaves an audit record.
 
-use std::time::Duration;
-
-use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::time::Duration;
 
+use super::destination;
 use super::outcome::{self, Report};
-use super::{blank, destination};
 use crate::admin::bodies::{
     BaseUrl, HeaderText, Id, OneOf, Patch, Plain, ProxyUrl, Sent, Text, Url,
 };
@@ -135,7 +133,7 @@ async fn trial(call: &Call, body: &TestProvider) -> Result<Trial, ApiError> {
             None
         }
     };
-    let blank = || Provider { cost_multiplier: Decimal::ONE, ..blank(call.now) };
+    let blank = || Provider::blank(call.now);
     let mut provider = stored.as_ref().map_or_else(blank, |stored| stored.provider.clone());
     body.url.apply(&mut provider.url);
     body.provider_type.apply(&mut provider.kind);

@@ -8,42 +8,14 @@ use crate::admin::envelope::ApiError;
 use crate::admin::records::key::KeyRecord;
 use crate::admin::records::user::{DefaultKey, NewUser, UserRecord};
 use crate::crypto::key_text;
-use crate::domain::clock::Timestamp;
-use crate::domain::feature_policy::FeaturePolicy;
-use crate::domain::group::Groups;
 use crate::domain::ids::UserId;
 use crate::domain::key::Key;
-use crate::domain::limits::Limits;
-use crate::domain::user::{Role, User};
+use crate::domain::user::User;
 use crate::policy::key_rules;
 use crate::store::Tx;
 
-/// A user as it is before any field is put into it.
-pub(in crate::admin) fn blank(now: Timestamp) -> User {
-    User {
-        id: UserId(0),
-        name: String::new(),
-        note: String::new(),
-        role: Role::User,
-        is_enabled: true,
-        expires_at: None,
-        rpm: 0,
-        limits: Limits::default(),
-        provider_group: Groups::default(),
-        tags: Vec::new(),
-        allowed_models: Vec::new(),
-        features: FeaturePolicy::default(),
-        allowed_clients: Vec::new(),
-        lock_key_limits: false,
-        max_keys: None,
-        created_at: now,
-        updated_at: now,
-        deleted_at: None,
-    }
-}
-
 pub(super) async fn add_user(call: Call, body: UserFields) -> Result<NewUser, ApiError> {
-    let mut user = blank(call.now);
+    let mut user = User::blank(call.now);
     body.apply(&mut user, call.ctx.time_zone)?;
     let new = key_text::generate().map_err(ApiError::internal)?;
     let mut key = blank_key(user.id, &new, call.now);

@@ -4,8 +4,8 @@ use super::generation::GeminiGeneration;
 use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{self, Array, Object};
 use crate::formats::conversation::{
-    Media, MediaSource, Origin, Part, Request, Role, Rule, Rules, ToolCall, ToolName, ToolResult,
-    Turn, schema,
+    Media, MediaSource, Origin, Part, Request, Role, Rule, Rules, TargetModel, ToolCall, ToolName,
+    ToolResult, Turn, schema,
 };
 use crate::formats::names::{call_id, wire_name};
 
@@ -16,7 +16,12 @@ const OPENING: &str = "(continued)";
 const SKIP_PROOF: &str = "skip_thought_signature_validator";
 
 /// Writes `contents`.
-pub(super) fn write(o: &mut Object<'_>, request: &Request<'_>, model: &str, rules: &mut Rules) {
+pub(super) fn write(
+    o: &mut Object<'_>,
+    request: &Request<'_>,
+    model: &TargetModel<'_>,
+    rules: &mut Rules,
+) {
     let wants_proof =
         GeminiGeneration::of(model).is_some_and(|generation| generation.demands_proof);
     o.array("contents", |a| {

@@ -6,46 +6,23 @@
 
 use std::sync::LazyLock;
 
-use serde::Deserialize;
-
+pub(super) use crate::domain::model_facts::{GeminiGeneration, ThinkingStyle};
 use crate::domain::model_rows::{ModelNumber, ModelRows, lower};
-use crate::formats::conversation::Effort;
+use crate::formats::conversation::TargetModel;
 
 static ROWS: LazyLock<ModelRows<GeminiGeneration>> =
     LazyLock::new(|| ModelRows::shipped("alt-cli"));
 
-/// How a model is asked to think.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum ThinkingStyle {
-    /// With a budget of tokens.
-    Budget {
-        /// The smallest one.
-        least: u64,
-        /// The largest one.
-        most: u64,
-        /// Whether 0 turns thinking off.
-        #[serde(default)]
-        can_stop: bool,
-    },
-    /// By one of these levels, ascending. ThinkingStyle cannot be turned off.
-    Level(Vec<Effort>),
-}
-
-/// A model's generation.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct GeminiGeneration {
-    pub(super) thinking: ThinkingStyle,
-    /// Whether the model refuses calls in the history without a proof of thought.
-    #[serde(default)]
-    pub(super) demands_proof: bool,
-}
-
 impl GeminiGeneration {
-    /// The generation of a model, by whatever name a cloud or a relay gives it. Another vendor's
-    /// model, or a name without a number, is taken for one of the oldest.
-    pub(super) fn of(model: &str) -> Option<&'static Self> {
+    /// The generation of a model: what its price entry says, else what its name does.
+    pub(super) fn of<'m>(model: &TargetModel<'m>) -> Option<&'m Self> {
+        let own = model.facts.and_then(|facts| facts.alt_cli.as_ref());
+        own.or_else(|| Self::named(model))
+    }
+
+    /// The generation by whatever name a cloud or a relay gives the model. Another vendor's model,
+    /// or a name without a number, is treated as one of the oldest.
+    fn named(model: &str) -> Option<&'static Self> {
         let name = lower(model);
         ROWS.find("gemini", number(&name), &name)
     }
@@ -68,7 +45,7 @@ fn number(name: &str) -> ModelNumber {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Effort::{High, Low, Medium, Minimal};
+    use crate::domain::effort::Effort::{High, Low, Medium, Minimal};
 
     #[test]
     fn the_generation_is_in_the_name() {
@@ -96,7 +73,7 @@ mod tests {
         ];
         for (thinking, models) in cases {
             for model in models {
-                assert_eq!(GeminiGeneration::of(model).unwrap().thinking, thinking, "{model}");
+                assert_eq!(GeminiGeneration::named(model).unwrap().thinking, thinking, "{model}");
             }
         }
     }
@@ -112,7 +89,7 @@ mod tests {
             ("gemini-pro", false),
             ("x", false),
         ] {
-            assert_eq!(GeminiGeneration::of(model).unwrap().demands_proof, expected, "{model}");
+            assert_eq!(GeminiGeneration::named(model).unwrap().demands_proof, expected, "{model}");
         }
     }
 }

@@ -7,8 +7,8 @@ use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::request::{Reasoning, ReasoningMode};
 use crate::formats::conversation::{
-    Effort, OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind, Unsupported,
-    schema,
+    Effort, OutputFormat, Request, Rule, Rules, Target, TargetModel, Tool, ToolChoice, ToolKind,
+    Unsupported, schema,
 };
 use crate::formats::names::wire_name;
 
@@ -139,7 +139,12 @@ fn write_config(o: &mut Object<'_>, request: &Request<'_>, target: &Target<'_>, 
     write_thinking(o, &request.reasoning, target.model, rules);
 }
 
-fn write_thinking(o: &mut Object<'_>, asked: &Reasoning, model: &str, rules: &mut Rules) {
+fn write_thinking(
+    o: &mut Object<'_>,
+    asked: &Reasoning,
+    model: &TargetModel<'_>,
+    rules: &mut Rules,
+) {
     let Some(budget) = asked.budget() else { return };
     let Some(generation) = GeminiGeneration::of(model) else { return };
     let is_open = asked.mode == ReasoningMode::Adaptive && asked.effort.is_none();

@@ -7,7 +7,7 @@ use super::message_write;
 use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::{
-    Effort, Generation, OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind,
+    Effort, GptGeneration, OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind,
     Unsupported, schema,
 };
 use crate::formats::names::{user_id, wire_name};
@@ -28,11 +28,11 @@ pub fn write(
     if request.stop.len() > MAX_STOPS {
         return Err(Rule::StopCount.refuse("stop_sequences"));
     }
-    let generation = Generation::of(target.model);
+    let generation = GptGeneration::of(target.model);
     let modern = generation.is_some_and(|generation| generation.is_modern);
     let asked = request.reasoning.effort_word();
     // The strongest is taken in the responses format only.
-    let (mut effort, mut is_other) = Generation::settle(generation, asked, Effort::XHigh);
+    let (mut effort, mut is_other) = GptGeneration::settle(generation, asked, Effort::XHigh);
     let has_functions =
         request.tools.iter().any(|tool| !matches!(tool.kind, ToolKind::WebSearch(_)));
     if let Some(model) = generation.filter(|model| has_functions && model.separates_tools)
@@ -139,7 +139,7 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
 fn write_sampling(
     o: &mut Object<'_>,
     request: &Request<'_>,
-    generation: Option<&Generation>,
+    generation: Option<&GptGeneration>,
     effort: Option<Effort>,
     rules: &mut Rules,
 ) {
@@ -156,7 +156,7 @@ fn write_sampling(
         ("frequency_penalty", sampling.frequency_penalty.as_ref()),
         ("presence_penalty", sampling.presence_penalty.as_ref()),
     ];
-    if generation.is_some_and(Generation::refuses_stops) {
+    if generation.is_some_and(GptGeneration::refuses_stops) {
         let penalised = penalties.iter().any(|(_, penalty)| penalty.is_some());
         rules.note_if(penalised, Rule::Penalties);
         rules.note_if(!request.stop.is_empty(), Rule::Stop);

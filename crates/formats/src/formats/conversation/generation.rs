@@ -7,34 +7,24 @@
 
 use std::sync::LazyLock;
 
-use serde::Deserialize;
-
-use super::Effort;
+use super::target::TargetModel;
+use crate::domain::effort::Effort;
+pub use crate::domain::model_facts::GptGeneration;
 use crate::domain::model_rows::{ModelNumber, ModelRows, lower};
 use Effort::None as Off;
 
-static ROWS: LazyLock<ModelRows<Generation>> = LazyLock::new(|| ModelRows::shipped("responses"));
+static ROWS: LazyLock<ModelRows<GptGeneration>> = LazyLock::new(|| ModelRows::shipped("responses"));
 
-/// One of the vendor's models.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Generation {
-    /// Whether it takes the vendor's newer fields.
-    #[serde(default)]
-    pub is_modern: bool,
-    /// The efforts that it takes, ascending.
-    efforts: Vec<Effort>,
-    /// Whether it reasons if a request says nothing.
-    #[serde(default)]
-    by_default: bool,
-    /// Whether the chat-compatible service refuses functions while it reasons.
-    #[serde(default)]
-    pub separates_tools: bool,
-}
+impl GptGeneration {
+    /// The generation of a model: what its price entry says, else what its name does; `None` for
+    /// another vendor's.
+    pub fn of<'m>(model: &TargetModel<'m>) -> Option<&'m Self> {
+        let own = model.facts.and_then(|facts| facts.responses.as_ref());
+        own.or_else(|| Self::named(model))
+    }
 
-impl Generation {
-    /// The generation of a model, also after a relay's prefix; `None` for another vendor's.
-    pub fn of(model: &str) -> Option<&'static Self> {
+    /// The generation by name, also after a relay's prefix.
+    fn named(model: &str) -> Option<&'static Self> {
         let name = lower(model.rsplit('/').next().unwrap_or(model));
         let (line, number, rest) = parse(&name)?;
         ROWS.find(line, number, rest)
@@ -119,12 +109,12 @@ mod tests {
         ];
         for (models, efforts) in cases {
             for model in models {
-                let found = Generation::of(model);
+                let found = GptGeneration::named(model);
                 assert_eq!(found.map(|generation| &*generation.efforts), Some(efforts), "{model}");
             }
         }
         for model in ["", "m", "opus", "deepseek-v4", "gpt-", "gpt-x", "o", "olmo-3", "kimi-k3"] {
-            assert_eq!(Generation::of(model), None, "{model}");
+            assert_eq!(GptGeneration::named(model), None, "{model}");
         }
     }
 
@@ -138,18 +128,19 @@ mod tests {
             ("gpt-4o", false),
             ("gpt-oss-120b", false),
         ] {
-            assert_eq!(Generation::of(model).unwrap().is_modern, is_modern, "{model}");
+            assert_eq!(GptGeneration::named(model).unwrap().is_modern, is_modern, "{model}");
         }
     }
 
     #[test]
     fn what_is_refused_beside_reasoning_depends_on_the_generation() {
-        let sampling = |model, effort| Generation::of(model).unwrap().refuses_sampling(effort);
+        let sampling =
+            |model, effort| GptGeneration::named(model).unwrap().refuses_sampling(effort);
         assert!(sampling("gpt-5", None) && sampling("o1-mini", None));
         assert!(!sampling("gpt-5.1", None) && sampling("gpt-5.1", Some(Low)));
         assert!(!sampling("gpt-5.2", Some(Off)) && !sampling("gpt-5-chat-latest", None));
         assert!(!sampling("gpt-4o", None) && !sampling("gpt-oss-20b", Some(Low)));
-        let stops = |model| Generation::of(model).unwrap().refuses_stops();
+        let stops = |model| GptGeneration::named(model).unwrap().refuses_stops();
         assert!(stops("gpt-5.1") && stops("o3") && !stops("gpt-4.1") && !stops("gpt-oss-20b"));
     }
 }

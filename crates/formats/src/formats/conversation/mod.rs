@@ -7,7 +7,6 @@
 //! [`rules`].
 
 pub mod arguments;
-pub mod effort;
 pub mod event;
 pub mod frame;
 pub mod generation;
@@ -31,10 +30,10 @@ pub mod turns;
 
 use std::borrow::Cow;
 
+pub use crate::domain::effort::Effort;
 pub use arguments::Arguments;
-pub use effort::Effort;
 pub use event::{Block, Event, EventPieces, Sink, StreamProblem, is_empty_event};
-pub use generation::Generation;
+pub use generation::GptGeneration;
 pub use media::{Media, MediaKind, MediaSource};
 pub use reply::{Finish, Reply, ReplyPart};
 pub use request::{
@@ -43,7 +42,7 @@ pub use request::{
 pub use rules::Rule;
 pub use rules::Rules;
 pub use signature::{Origin, Signature};
-pub use target::{ReplyContext, Target};
+pub use target::{ReplyContext, Target, TargetModel};
 pub use text::{Content, Str, Text};
 
 /// The prefix of the id of a call for which the provider sent none; it is replaced by one from the

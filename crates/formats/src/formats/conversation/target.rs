@@ -1,12 +1,32 @@
 //! The input of a writer besides the conversation itself.
 
+use std::ops::Deref;
+
+use crate::domain::model_facts::ModelFacts;
 use crate::formats::names::NameMap;
+
+/// A provider's model: its name, and what the operator says of it.
+#[derive(Debug, Clone, Copy)]
+pub struct TargetModel<'t> {
+    /// The name for the provider.
+    pub name: &'t str,
+    /// What its price entry says that it accepts, if that says so.
+    pub facts: Option<&'t ModelFacts>,
+}
+
+impl Deref for TargetModel<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.name
+    }
+}
 
 /// The provider that a request is written for.
 #[derive(Debug, Clone, Copy)]
 pub struct Target<'t> {
-    /// The model name for the provider.
-    pub model: &'t str,
+    /// The provider's model.
+    pub model: &'t TargetModel<'t>,
     /// Approximate size of the request in bytes.
     pub size: usize,
     /// Lifetime of the prompt cache in a native request; `None` = no prompt cache.

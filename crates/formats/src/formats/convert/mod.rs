@@ -13,8 +13,8 @@ use std::borrow::Cow;
 use super::conversation::reply::NAMELESS_CALL;
 use super::conversation::rules::{Rule, Rules};
 use super::conversation::{
-    GENERATED, Part, Reply, ReplyPart, Request, Target, ToolChoice, Unsupported, pairs, surrogates,
-    turns,
+    GENERATED, Part, Reply, ReplyPart, Request, Target, TargetModel, ToolChoice, Unsupported,
+    pairs, surrogates, turns,
 };
 use super::names::{self, CallIds, NameMap};
 use super::responses::instructions::{self, Official};
@@ -23,6 +23,7 @@ use super::usage::UsageReader;
 use super::{alt_cli, chat, native, responses};
 use crate::domain::format::WireFormat;
 use crate::domain::key::CacheTtl;
+use crate::domain::model_facts::ModelFacts;
 use crate::domain::provider::InstructionsStrategy;
 use crate::domain::usage::Usage;
 
@@ -46,6 +47,8 @@ pub fn convertible(operation: &Operation) -> fn(WireFormat, WireFormat) -> bool 
 pub struct RequestOptions<'o> {
     /// The model name for the provider.
     pub upstream_model: &'o str,
+    /// What the model's price entry says that it accepts, if that says so.
+    pub facts: Option<&'o ModelFacts>,
     /// Whether the reply is to be streamed: the body says so in three formats, the path in alt-cli.
     pub stream: bool,
     /// `max_tokens` of a native request if the client set none.
@@ -62,11 +65,12 @@ pub struct RequestOptions<'o> {
 }
 
 impl<'o> RequestOptions<'o> {
-    /// Options without a maximum, a cache key, a cache lifetime or instructions, and with
+    /// Options without facts, a maximum, a cache key, a cache lifetime or instructions, and with
     /// [`DEFAULT_MAX_TOKENS`].
     pub const fn new(upstream_model: &'o str, stream: bool) -> Self {
         Self {
             upstream_model,
+            facts: None,
             stream,
             default_max_tokens: DEFAULT_MAX_TOKENS,
             max_output: None,
@@ -128,7 +132,8 @@ fn request_without_halves(
     let mut request = read_request(from, body)?;
     request.stream = options.stream;
     let names = NameMap::of(&request, from, to);
-    let accepts = native::accepts(to, options.upstream_model);
+    let model = TargetModel { name: options.upstream_model, facts: options.facts };
+    let accepts = native::accepts(to, &model);
     mend(&mut request, to, accepts);
     let mut rules = request.dropped;
     let most = options.max_output.unwrap_or(u64::MAX);
@@ -136,7 +141,7 @@ fn request_without_halves(
     request.max_tokens = request.max_tokens.map(|limit| limit.min(most));
     note_names(&request, to, &mut rules);
     let target = Target {
-        model: options.upstream_model,
+        model: &model,
         // Quotes and line breaks in code that moves into a JSON string take one byte more each.
         size: body.len() + body.len() / 8 + 256,
         cache_ttl: (options.cache_ttl != CacheTtl::Inherit).then(|| options.cache_ttl.as_str()),

@@ -2,7 +2,7 @@
 
 use super::generation::ClaudeGeneration;
 use crate::domain::format::WireFormat;
-use crate::formats::conversation::{Part, Request};
+use crate::formats::conversation::{Part, Request, TargetModel};
 
 /// Without it the service refuses `thinking.block_binding`.
 const BINDING: &str = "thinking-binding-controls-2026-08-01";
@@ -22,7 +22,7 @@ pub struct Accepts {
 
 /// What the provider's model accepts.
 #[must_use]
-pub fn accepts(to: WireFormat, model: &str) -> Accepts {
+pub fn accepts(to: WireFormat, model: &TargetModel<'_>) -> Accepts {
     if to != WireFormat::Native {
         return Accepts::default();
     }

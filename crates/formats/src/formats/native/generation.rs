@@ -7,48 +7,14 @@
 
 use std::sync::LazyLock;
 
-use serde::Deserialize;
-
+pub(super) use crate::domain::model_facts::{ClaudeGeneration, ClaudeThinking as Mode};
 use crate::domain::model_rows::{ModelNumber, ModelRows, lower};
+use crate::formats::conversation::TargetModel;
 
 static ROWS: LazyLock<ModelRows<ClaudeGeneration>> = LazyLock::new(|| ModelRows::shipped("native"));
 
 /// The line of the rows for a name without one.
 const NO_LINE: &str = "claude";
-
-/// How a model is asked to think.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Mode {
-    /// With a budget of tokens.
-    #[default]
-    Budget,
-    /// By an effort. It does not think unless it is asked to.
-    OnRequest,
-    /// By an effort. It thinks unless a request turns that off.
-    ByDefault,
-    /// By an effort. It always thinks.
-    Always,
-}
-
-/// A model's generation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ClaudeGeneration {
-    pub(super) mode: Mode,
-    /// Whether a request may demand that a tool is called.
-    #[serde(default)]
-    pub(super) takes_forced_tools: bool,
-    /// Whether a request may end with the beginning of the answer.
-    #[serde(default)]
-    pub(super) takes_prefill: bool,
-    /// Whether instructions may stand in the middle of the conversation.
-    #[serde(default)]
-    pub(super) takes_instructions_inside: bool,
-    /// Whether thinking that is sent back is checked against all that stands before it.
-    #[serde(default)]
-    pub(super) binds_thinking: bool,
-}
 
 impl ClaudeGeneration {
     /// Whether the model takes an effort, and neither a budget nor sampling.
@@ -56,8 +22,13 @@ impl ClaudeGeneration {
         self.mode != Mode::Budget
     }
 
-    /// The generation of a model, by whatever name a cloud or a relay gives it.
-    pub(super) fn of(model: &str) -> Self {
+    /// The generation of a model: what its price entry says, else what its name does.
+    pub(super) fn of(model: &TargetModel<'_>) -> Self {
+        model.facts.and_then(|facts| facts.native).unwrap_or_else(|| Self::named(model))
+    }
+
+    /// The generation by whatever name a cloud or a relay gives the model.
+    fn named(model: &str) -> Self {
         let model = lower(model);
         let (line, number) = parse(&model).unwrap_or((NO_LINE, ModelNumber::default()));
         ROWS.find(line, number, &model).copied().unwrap_or_default()
@@ -139,7 +110,7 @@ mod tests {
         ];
         for (mode, takes_forced_tools, models) in cases {
             for model in models {
-                let found = ClaudeGeneration::of(model);
+                let found = ClaudeGeneration::named(model);
                 assert_eq!(found.mode, mode, "{model}");
                 assert_eq!(found.takes_forced_tools, takes_forced_tools, "{model}");
             }
@@ -156,7 +127,7 @@ mod tests {
             ("claude-haiku-5", false),
             ("claude-mythos-preview", false),
         ] {
-            assert_eq!(ClaudeGeneration::of(model).takes_prefill, takes, "{model}");
+            assert_eq!(ClaudeGeneration::named(model).takes_prefill, takes, "{model}");
         }
     }
 }

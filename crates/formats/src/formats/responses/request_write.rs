@@ -4,7 +4,7 @@ use super::item_write;
 use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::{
-    Effort, Generation, OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind,
+    Effort, GptGeneration, OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind,
     Unsupported, schema,
 };
 use crate::formats::names::{user_id, wire_name};
@@ -22,9 +22,9 @@ pub fn write(
     rules: &mut Rules,
 ) -> Result<Vec<u8>, Unsupported> {
     item_write::refuse(request)?;
-    let generation = Generation::of(target.model);
+    let generation = GptGeneration::of(target.model);
     let asked = request.reasoning.effort_word();
-    let (mut effort, mut is_other) = Generation::settle(generation, asked, Effort::Max);
+    let (mut effort, mut is_other) = GptGeneration::settle(generation, asked, Effort::Max);
     let searches = request.tools.iter().any(|tool| matches!(tool.kind, ToolKind::WebSearch(_)));
     if generation.is_some() && searches && effort == Some(Effort::Minimal) {
         // The service refuses its search beside the least effort.

@@ -5,52 +5,17 @@ use std::sync::Arc;
 
 use super::{Availability, NoProvider, ProviderView, SelectInput, Selection, plan};
 use crate::domain::clock::Timestamp;
-use crate::domain::feature_policy::FeaturePolicy;
 use crate::domain::format::WireFormat;
 use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
-use crate::domain::key::CacheTtl;
-use crate::domain::limits::Limits;
-use crate::domain::provider::{
-    AnthropicHost, BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType,
-    SwitchedOff,
-};
+use crate::domain::provider::{Provider, ProviderType, SwitchedOff};
 use crate::domain::record::DecisionStep;
-use crate::domain::secret::Secret;
 
 const NOW: Timestamp = Timestamp(1_000_000);
 
 pub(in crate::policy) fn provider(id: i64, change: impl FnOnce(&mut Provider)) -> Arc<Provider> {
-    let mut provider = Provider {
-        id: ProviderId(id),
-        name: format!("p{id}"),
-        url: "http://127.0.0.1:1".to_owned(),
-        key: Secret::default(),
-        kind: ProviderType::Native,
-        is_enabled: true,
-        weight: 1,
-        priority: 0,
-        cost_multiplier: rust_decimal::Decimal::ONE,
-        group_tag: Groups::default(),
-        allowed_models: Vec::new(),
-        features: FeaturePolicy::default(),
-        model_redirects: Vec::new(),
-        limits: Limits::default(),
-        max_retry_attempts: 2,
-        breaker: BreakerSettings::default(),
-        timeouts: ProviderTimeouts::default(),
-        cache_ttl: CacheTtl::Inherit,
-        instructions: InstructionsStrategy::default(),
-        preserve_client_ip: false,
-        anthropic_host: AnthropicHost::Auto,
-        proxy_url: None,
-        note: String::new(),
-        health_since: NOW,
-        switched_off: None,
-        created_at: NOW,
-        updated_at: NOW,
-        deleted_at: None,
-    };
+    let (name, url) = (format!("p{id}"), "http://127.0.0.1:1".to_owned());
+    let mut provider = Provider { id: ProviderId(id), name, url, ..Provider::blank(NOW) };
     change(&mut provider);
     Arc::new(provider)
 }
