@@ -166,6 +166,9 @@ def services(tmp_path_factory):
         "TOLLGATE_DATA_DIR": str(folder / "data"),
         "TOLLGATE_SHUTDOWN_GRACE": "5s",
         "TOLLGATE_PRICES_SYNC": "off",
+        # No provider serves it, but for the tests that add one.
+        "TOLLGATE_PROXY_SAFEGUARDS": "checker",
+        "TOLLGATE_PROXY_SAFEGUARDS_MODEL": "tool-judge",
         "ADMIN_TOKEN": ADMIN_TOKEN,
         "TZ": "UTC",
     }
@@ -177,7 +180,9 @@ def services(tmp_path_factory):
             here = Services(f"http://{proxy}", "", f"http://{mock}", f"http://{admin}", ADMIN_TOKEN)
             for kind in TYPES:
                 provider = {"name": kind, "url": here.mock, "key": f"upstream-{kind}", "provider_type": kind}
-                here.action("providers/addProvider", provider | {"allowed_models": [f"via-{kind}"]})
+                # The mock judges tool calls as Anthropic's own host does.
+                own = {"anthropic_host": "yes"} if kind == "native" else {}
+                here.action("providers/addProvider", provider | own | {"allowed_models": [f"via-{kind}"]})
             prices = {f"via-{kind}": PRICE for kind in TYPES}
             here.action("model-prices/uploadPriceTable", {"jsonContent": json.dumps(prices)})
             here.key = here.action("users/addUser", {"name": "sdk"})["defaultKey"]["key"]

@@ -107,6 +107,36 @@ def test_the_clients_own_check_is_a_request_for_another_model(services, tmp_path
         services.action("providers/removeProvider", {"providerId": made})
 
 
+@pytest.mark.parametrize("route", CONVERTED)
+@pytest.mark.parametrize("dangerous", [False, True])
+def test_a_model_of_the_operator_judges_for_other_providers(services, tmp_path, route, dangerous):
+    if services.admin is None:
+        pytest.skip("no administration")
+    name = f"judge-{route}-{dangerous}"
+    provider = {"name": name, "url": services.mock, "key": name, "provider_type": "native", "group_tag": name}
+    made = services.action("providers/addProvider", provider | {"allowed_models": ["tool-judge"]})["id"]
+    user = services.action("users/addUser", {"name": name, "providerGroup": f"default,{name}"})
+    try:
+        claude = installed(services, user["defaultKey"]["key"], tmp_path)
+        verdict = {"calls": [{"n": 1, "dangerous": dangerous, "reason": "It makes a file." if dangerous else ""}]}
+        services.script(None, {"text": json.dumps(verdict)}, key=name)
+        services.script(route, {"text": "I will run it.", "tools": [CALL]}, {"text": "That is all."})
+        arguments = ("--permission-mode", "auto", "--output-format", "stream-json", "--verbose")
+        events = claude.events("-p", "Do it.", "--model", route, *arguments)
+        assert not of_kind(events, "informational")
+        if dangerous:
+            assert not (claude.work / "made.txt").exists()
+            [denied] = of_kind(events, "permission_denied")
+            assert denied["decision_reason"] == "It makes a file."
+        else:
+            assert claude.made() == "made\n"
+        for one in services.received(3):
+            assert "safeguards" not in one["body"] and "home_dir" not in json.dumps(one)
+    finally:
+        services.action("users/removeUser", {"userId": user["user"]["id"]})
+        services.action("providers/removeProvider", {"providerId": made})
+
+
 def test_a_provider_that_refuses_the_field_is_asked_again_without_it(claude, services):
     refusal = {"type": "error", "error": {"type": "invalid_request_error",
                                           "message": "safeguards: Extra inputs are not permitted"}}
