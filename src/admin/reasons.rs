@@ -126,7 +126,7 @@ reasons! {
     PatternTooLong = "too_long", "the pattern is longer than {max} characters";
     PlaygroundFull = "playground_full", "too many requests of the playground are running: wait for \
         one to end";
-    PriceFacts = "price_facts", "{field} must be as in a row of conf/models.json: {detail}";
+    PriceFacts = "price_facts", "{member} must be as in a row of conf/models.json: {detail}";
     PriceHasNoRate = "price_has_no_rate", "a price entry must name at least one rate, such as \
         input_cost_per_token";
     PriceListFailed = "price_list_failed", "the price list at {address}: {detail}";

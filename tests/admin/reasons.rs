@@ -111,7 +111,7 @@ async fn a_refused_action_gives_the_reason() {
     let price = json!({ "modelName": "m", "priceData": data });
     let refused = gate.admin("model-prices/upsertModelPrice", price).await;
     assert_eq!(reason(&refused), "price_facts");
-    assert_eq!(refused.body["errorParams"]["field"], "accepts.native.mode");
+    assert_eq!(refused.body["errorParams"]["member"], "accepts.native.mode");
     let hook = json!({ "webhookUrl": "http://192.168.0.1/" });
     assert_eq!(
         reason(&gate.admin("notifications/testWebhookAction", hook).await),

@@ -35,10 +35,10 @@ async fn a_conversion_obeys_the_price_entry_of_an_unknown_model() {
         ("chat-compatible", gpt, "/reasoning_effort", json!("high"), json!("low")),
         (
             "alt-cli",
-            json!({"alt-cli": {"thinking": {"level": ["low"]}}}),
-            "/generationConfig/thinkingConfig/thinkingLevel",
-            Value::Null,
-            json!("LOW"),
+            json!({"alt-cli": {"thinking": {"budget": {"least": 1, "most": 3000}}}}),
+            "/generationConfig/thinkingConfig/thinkingBudget",
+            json!(24_576),
+            json!(3_000),
         ),
     ] {
         let fixture = Fixture::bare(&[]).await;

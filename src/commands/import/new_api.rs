@@ -230,10 +230,8 @@ fn spent(
         .collect();
     let ids: HashMap<&str, usize> =
         users.iter().enumerate().filter_map(|(at, row)| Some((row.text("id")?, at))).collect();
-    let (mut of_key, mut of_user): (
-        HashMap<(usize, usize), Vec<SpentAt>>,
-        BTreeMap<usize, Vec<SpentAt>>,
-    ) = Default::default();
+    let mut of_key: HashMap<(usize, usize), Vec<SpentAt>> = HashMap::new();
+    let mut of_user: BTreeMap<usize, Vec<SpentAt>> = BTreeMap::new();
     for row in &data.spend {
         let [user, token, name] = row.holders.as_slice() else { continue };
         let user = user.as_deref().unwrap_or_default();

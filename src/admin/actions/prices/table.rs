@@ -149,7 +149,7 @@ impl From<PriceProblem> for PriceFault {
 
 impl From<WrongFacts> for PriceFault {
     fn from(WrongFacts { field, problem }: WrongFacts) -> Self {
-        Self::new(Reason::PriceFacts, &[("field", &field), ("detail", &problem)])
+        Self::new(Reason::PriceFacts, &[("member", &field), ("detail", &problem)])
     }
 }
 
