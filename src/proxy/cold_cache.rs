@@ -13,20 +13,30 @@ use crate::formats::usage::Bill;
 use crate::policy::cache_lines::Turn;
 use crate::policy::cost;
 
+/// What the missed tokens are priced by.
+pub(super) struct MissRates<'a> {
+    /// The entry of the reply; `None` if it has none.
+    pub price: Option<&'a Price>,
+    /// The provider's.
+    pub multiplier: Decimal,
+}
+
 /// What a request missed, given the fingerprint of its prompt, and the entry and the multiplier of
 /// its price. Notes the request for the session's next one.
 pub(super) fn missed(
     ctx: &RequestContext,
-    (key, body): (Option<KeyId>, &BodyFacts),
-    print: Box<PromptPrint>,
-    (asked, bill): (&AskedProvider, &Bill),
-    (price, multiplier): (Option<&Price>, Decimal),
+    key: Option<KeyId>,
+    body: &BodyFacts,
+    print: PromptPrint,
+    asked: &AskedProvider,
+    bill: &Bill,
+    rates: MissRates<'_>,
 ) -> Option<CacheMiss> {
     if bill.estimated || bill.usage.total_input() == 0 {
         return None;
     }
     let turn = Turn {
-        print: *print,
+        print,
         model: asked.model.clone(),
         provider: asked.provider.id,
         format: asked.provider.kind.format(),
@@ -35,6 +45,7 @@ pub(super) fn missed(
         ended: ctx.now(),
     };
     let missed = ctx.gateway.cache_sessions.next(key, &body.session, turn)?;
+    let MissRates { price, multiplier } = rates;
     let saved = |price: &Price| cost::saved(&price.rates, &bill.usage, multiplier, missed.tokens);
     let (cause, message, tokens) = (missed.cause, missed.message, missed.tokens);
     Some(CacheMiss { cause, message, tokens, cost: price.map_or(NanoUsd::ZERO, saved) })

@@ -7,7 +7,7 @@ use std::time::Instant;
 use rust_decimal::Decimal;
 
 use super::caller::Principal;
-use super::cold_cache;
+use super::cold_cache::{self, MissRates};
 use super::context::{RequestContext, millis};
 use super::record::{Ending, OpenRecord};
 use crate::domain::cache_miss::CacheMiss;
@@ -192,9 +192,9 @@ impl OpenRecord {
         }
         let names = [&*body.model, &*asked.model];
         let (price, cost) = charge(&self.snapshot, names, multiplier, bill);
-        let (by, priced) = ((self.caller.key_id(), body), (price, multiplier));
-        let cache_miss =
-            print.and_then(|print| cold_cache::missed(ctx, by, print, (asked, bill), priced));
+        let (key, rates) = (self.caller.key_id(), MissRates { price, multiplier });
+        let missed = |print: Box<_>| cold_cache::missed(ctx, key, body, *print, asked, bill, rates);
+        let cache_miss = print.and_then(missed);
         let other = price.filter(|price| *price.model != *body.model);
         let entry = other.map(|price| price.model.as_str().into());
         Priced { cost, entry, multiplier, cache_miss }

@@ -84,7 +84,6 @@ pub struct Metrics {
     providers: RwLock<FastMap<Box<str>, Arc<ProviderTotals>>>,
     breakdowns: Breakdowns,
     parts: PartMetrics,
-    tool_checks: IntCounterVec,
     cache_misses: CacheMissMetrics,
     unpriced: IntCounter,
     /// Models without a price that were asked for.
@@ -161,11 +160,6 @@ impl Metrics {
             providers: RwLock::default(),
             breakdowns: Breakdowns::register(&on, per_user, per_key)?,
             parts: PartMetrics::register(&on)?,
-            tool_checks: on.counters(
-                "tollgate_tool_checks_total",
-                "Replies whose tool calls a model of the operator checked, by the result.",
-                &["result"],
-            )?,
             cache_misses: CacheMissMetrics::register(&on)?,
             unpriced: on.counter(
                 "tollgate_unpriced_requests_total",
@@ -262,7 +256,7 @@ impl Metrics {
 
     /// The tool calls of a reply were checked: `clear`, `flagged`, or without an answer `none`.
     pub fn tool_check(&self, result: &'static str) {
-        self.tool_checks.with_label_values(&[result]).inc();
+        self.parts.tool_check(result);
     }
 
     /// `closed`, `half_open` or `open`, in any case and with any separator.

@@ -9,6 +9,7 @@ use crate::domain::part::Part;
 pub(super) struct PartMetrics {
     parts: IntCounterVec,
     cost: CounterVec,
+    tool_checks: IntCounterVec,
 }
 
 impl PartMetrics {
@@ -20,7 +21,16 @@ impl PartMetrics {
                 &["kind", "priced"],
             )?,
             cost: on.sums("tollgate_cost_parts_usd_total", "Cost of these parts.", &["kind"])?,
+            tool_checks: on.counters(
+                "tollgate_tool_checks_total",
+                "Replies whose tool calls a model of the operator checked, by the result.",
+                &["result"],
+            )?,
         })
+    }
+
+    pub(super) fn tool_check(&self, result: &'static str) {
+        self.tool_checks.with_label_values(&[result]).inc();
     }
 
     pub(super) fn count(&self, parts: &[Part]) {
