@@ -44,6 +44,7 @@ const PROXY: [&[&str]; 9] = [
     ],
     &["gateway", "record"],
     &["context"],
+    &["cold_cache"],
     &["reply", "settle", "trace"],
     &["connections", "request"],
     &["local", "upstream"],
