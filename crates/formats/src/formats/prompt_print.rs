@@ -1,10 +1,9 @@
 //! The fingerprint of a request's prompt, from the ranges that the peek found.
 //!
 //! A part counts by its bytes, without cache marks and what else [`PromptParts`] leaves out. A
-//! message of more than [`LONG`] bytes counts by its length and its two ends: to hash all of a
-//! 200 KB request would take 3 % of the instructions that it takes altogether. So a change in the
-//! middle of a long message that keeps its length is not seen. Tools and system texts count
-//! completely.
+//! message of more than [`LONG`] bytes counts by its length and its two ends, so that a long request
+//! costs little. So a change in the middle of a long message that keeps its length is not seen.
+//! Tools and system texts count completely.
 //!
 //! The hash is made for few instructions per byte and not against attackers: a client that makes
 //! two of its messages collide deceives only itself. Its key is a secret of the process, so that a
