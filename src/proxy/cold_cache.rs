@@ -18,7 +18,7 @@ use crate::policy::cost;
 pub(super) fn missed(
     ctx: &RequestContext,
     (key, body): (Option<KeyId>, &BodyFacts),
-    print: Box<PromptPrint>,
+    print: PromptPrint,
     (asked, bill): (&AskedProvider, &Bill),
     (price, multiplier): (Option<&Price>, Decimal),
 ) -> Option<CacheMiss> {
@@ -26,7 +26,7 @@ pub(super) fn missed(
         return None;
     }
     let turn = Turn {
-        print: *print,
+        print,
         model: asked.model.clone(),
         provider: asked.provider.id,
         format: asked.provider.kind.format(),

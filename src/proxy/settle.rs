@@ -193,7 +193,7 @@ impl OpenRecord {
         let (price, cost) = charge(&self.snapshot, names, multiplier, bill);
         let (by, priced) = ((self.caller.key_id(), body), (price, multiplier));
         let cache_miss =
-            print.and_then(|print| cold_cache::missed(ctx, by, print, (asked, bill), priced));
+            print.and_then(|print| cold_cache::missed(ctx, by, *print, (asked, bill), priced));
         let other = price.filter(|price| *price.model != *body.model);
         let entry = other.map(|price| price.model.as_str().into());
         Priced { cost, entry, multiplier, cache_miss }
