@@ -212,6 +212,11 @@ pub fn bare_record() -> Record {
     }
 }
 
+fn cache_miss() -> CacheMiss {
+    let (cause, cost) = (CacheMissCause::Message, NanoUsd(123_456));
+    CacheMiss { cause, message: 7, tokens: 41_000, cost }
+}
+
 /// With every field set.
 pub fn full_record() -> Record {
     let text = |text: &str| Some(Arc::<str>::from(text));
@@ -257,12 +262,7 @@ pub fn full_record() -> Record {
                 ..Part::new(PartKind::AdvisorMessage, text("dear-ü"), usage())
             },
         ],
-        cache_miss: Some(CacheMiss {
-            cause: CacheMissCause::Message,
-            message: 7,
-            tokens: 41_000,
-            cost: NanoUsd(123_456),
-        }),
+        cache_miss: Some(cache_miss()),
         cost_multiplier: "1.05".parse().unwrap(),
         estimated: true,
         duration_ms: 1_500,
