@@ -31,7 +31,7 @@ const SLEEPS: usize = 20;
 
 /// The parts of `proxy`, from the bottom. A part may name parts of lower layers only: so a request
 /// goes down through them, and comes back once.
-const PROXY: [&[&str]; 9] = [
+const PROXY: [&[&str]; 10] = [
     &[
         "blocking",
         "body_budget",
@@ -44,6 +44,7 @@ const PROXY: [&[&str]; 9] = [
     ],
     &["gateway", "record"],
     &["context"],
+    &["cold_cache"],
     &["reply", "settle", "trace"],
     &["connections", "request"],
     &["local", "upstream"],

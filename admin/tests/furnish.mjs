@@ -130,6 +130,21 @@ async function addRules({ action }) {
   await word({ word: "内部机密", matchType: "contains" });
 }
 
+/** A session whose tools, then whose system text changed. */
+async function coldCaches({ ask, direct }, key) {
+  const written = (tokens) => ({ usage: { input: 20, output: 200, cache_write_5m: tokens } });
+  await direct("script", [written(41_000), written(43_000), written(44_500)]);
+  for (const [name, system] of [
+    ["read", "Be brief."],
+    ["write", "Be brief."],
+    ["write", "Be brief. Today is Monday."],
+  ]) {
+    const tools = [{ name, input_schema: { type: "object" } }];
+    const headers = { "x-session-id": "cold", "user-agent": "claude-cli/2.1.332 (external, cli)" };
+    await ask(key, "claude-sonnet-4-5", "Refactor this.", { tools, system }, headers);
+  }
+}
+
 async function traffic({ ask, direct }, { ann, bob, max, wang, cli }) {
   await direct("script?key=second-key-0123456789", [{ status: 500 }, { status: 529 }]);
   for (let index = 0; index < 14; index++) {
@@ -157,6 +172,7 @@ async function traffic({ ask, direct }, { ann, bob, max, wang, cli }) {
   });
   await ask(wang.defaultKey.key, "claude-sonnet-4-5", "这是内部机密。");
   await ask(bob.defaultKey.key, "claude-sonnet-4-5", "x", { messages: 3 });
+  await coldCaches({ ask, direct }, bob.defaultKey.key);
   // Its circuit opens, and no provider is left.
   await direct("default?key=fragile-key-0123456789", { status: 500 });
   await ask(max.defaultKey.key, LONG.model);

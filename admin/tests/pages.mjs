@@ -59,6 +59,14 @@ export const PAGES = [
     },
   },
   {
+    name: "logs-cold",
+    path: "/logs?session=cold",
+    open: async (page, t) => {
+      await row(page, "claude-sonnet-4-5").click();
+      await page.getByText(t("missCauses.system")).first().waitFor();
+    },
+  },
+  {
     name: "logs-curl",
     path: "/logs",
     open: async (page, t) => {

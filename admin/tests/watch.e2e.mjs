@@ -43,6 +43,29 @@ test("the log shows a request as it ends, and what happened", async ({ gateway, 
   await expect(page.getByText("Tokens and cost")).toBeVisible();
 });
 
+test("a cold prompt cache is explained on the request and on the overview", async ({
+  gateway,
+  page,
+}) => {
+  const written = (tokens) => ({ usage: { input: 9, output: 9, cache_write_5m: tokens } });
+  await gateway.direct("script", [written(40_000), written(40_000)]);
+  for (const name of ["read", "write"]) {
+    const tools = [{ name, input_schema: { type: "object" } }];
+    const headers = { "x-session-id": "cold" };
+    const asked = await gateway.ask(cli.generatedKey, SONNET, "Go on", { tools }, headers);
+    expect(asked.status).toBe(200);
+  }
+  await gateway.logged(2);
+  await authenticate(page);
+  await page.goto("/logs?session=cold");
+  await page.locator("tbody tr[data-row]").first().click();
+  const line = /^Not read from the prompt cache: 40,000 tokens, \$[\d.]+ more. Tools changed.$/;
+  await expect(page.getByText(line).first()).toBeVisible();
+  await page.goto("/dashboard");
+  await expect(page.getByText("Cold prompt caches today")).toBeVisible();
+  await expect(page.getByText("Tools changed · 100%")).toBeVisible();
+});
+
 test("what is filtered can be taken away as a file, row by row as it is shown", async ({
   gateway,
   page,

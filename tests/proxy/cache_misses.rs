@@ -131,7 +131,7 @@ async fn the_causes_are_known_in_every_format() {
                 "native" => json!({"model": "m", "max_tokens": 100, "messages": messages,
                     "tools": [{"name": tool, "input_schema": {"type": "object"}}]}),
                 "responses" => json!({"model": "m", "input": messages, "instructions": "be brief",
-                    "tools": [{"type": "function", "name": tool, "parameters": {}}]}),
+                    "tools": [{"type": "function", "name": tool, "parameters": {"type": "object"}}]}),
                 "chat-compatible" => json!({"model": "m", "messages": messages,
                     "tools": [{"type": "function", "function": {"name": tool}}]}),
                 _ => json!({"contents": texts.iter().map(parts).collect::<Vec<_>>(),

@@ -194,19 +194,29 @@ pub fn bare_record() -> Record {
     }
 }
 
-/// With every field set.
-pub fn full_record() -> Record {
-    let text = |text: &str| Some(Arc::<str>::from(text));
+fn cache_miss() -> CacheMiss {
+    let (cause, cost) = (CacheMissCause::Message, NanoUsd(123_456));
+    CacheMiss { cause, message: 7, tokens: 41_000, cost }
+}
+
+fn decisions() -> Vec<Decision> {
     let decision = Decision {
         provider_id: Some(ProviderId(3)),
         provider_name: "näher".into(),
         step: DecisionStep::AttemptFailed,
-        detail: text("500 \"server_error\"\u{0}"),
+        detail: Some("500 \"server_error\"\u{0}".into()),
         status: Some(500),
         at_ms: 12,
         took_ms: Some(34),
         usage: Some(usage()),
     };
+    let other = Decision { provider_id: None, usage: None, detail: None, ..decision.clone() };
+    vec![decision, other]
+}
+
+/// With every field set.
+pub fn full_record() -> Record {
+    let text = |text: &str| Some(Arc::<str>::from(text));
     Record {
         request_id: RequestId::new(),
         started_at: NOON.plus_ms(123),
@@ -239,22 +249,14 @@ pub fn full_record() -> Record {
                 ..Part::new(PartKind::AdvisorMessage, text("dear-ü"), usage())
             },
         ],
-        cache_miss: Some(CacheMiss {
-            cause: CacheMissCause::Message,
-            message: 7,
-            tokens: 41_000,
-            cost: NanoUsd(123_456),
-        }),
+        cache_miss: Some(cache_miss()),
         cost_multiplier: "1.05".parse().unwrap(),
         estimated: true,
         duration_ms: 1_500,
         first_byte_ms: Some(0),
         overhead_us: 42,
         attempts: 3,
-        decisions: vec![
-            decision.clone(),
-            Decision { provider_id: None, usage: None, detail: None, ..decision },
-        ],
+        decisions: decisions(),
         user_agent: text("cli/1.2 (x)"),
         client_addr: text("2001:db8::1"),
     }

@@ -32,7 +32,5 @@ test("causes have their share of what misses cost; first uses are none", async (
 test("a day without a loss says so", async () => {
   answer([{ cause: "first_use", requests: 90, tokens: 9, costUsd: 20 }]);
   await renderPart(<CacheMisses />);
-  expect(
-    await screen.findByText("No prompt cache was cold."),
-  ).toBeTruthy();
+  expect(await screen.findByText("No prompt cache was cold.")).toBeTruthy();
 });

@@ -1,10 +1,9 @@
 //! The fingerprint of a request's prompt, from the ranges that the peek found.
 //!
 //! A part counts by its bytes, without cache marks and what else [`PromptParts`] leaves out. A
-//! message of more than [`LONG`] bytes counts by its length and its two ends: to hash all of a
-//! 200 KB request would take 3 % of the instructions that it takes altogether. So a change in the
-//! middle of a long message that keeps its length is not seen. Tools and system texts count
-//! completely.
+//! message of more than [`LONG`] bytes counts by its length and its two ends, so that a long request
+//! costs little. So a change in the middle of a long message that keeps its length is not seen.
+//! Tools and system texts count completely.
 //!
 //! The hash is made for few instructions per byte and not against attackers: a client that makes
 //! two of its messages collide deceives only itself. Its key is a secret of the process, so that a
@@ -12,12 +11,13 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
+use std::slice::from_ref;
 
 use bytes::Bytes;
 use fearless_simd::{Bytes as _, Level, Simd, dispatch, prelude::*, u8x32, u32x8};
 
 use super::edit::{Walk, slices};
-use super::peek::PromptParts;
+use super::peek::{MessagePart, PromptParts};
 use crate::domain::prompt_print::PromptPrint;
 
 /// Messages with more bytes are not hashed completely.
@@ -53,6 +53,7 @@ impl PrintKey {
     }
 }
 
+/// Loops, no closures: these would be compiled without the processor's vectors.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "half of a message's hash is kept")]
 fn print<S: Simd>(
@@ -62,36 +63,52 @@ fn print<S: Simd>(
     parts: &PromptParts,
     ignored: &[Range<usize>],
 ) -> PromptPrint {
-    let mut kept = Vec::new();
-    let mut whole = |spans: &[Range<usize>]| {
-        let mut hash = PartHash::new(key);
+    let (mut kept, mut part) = (Vec::new(), PartHash::new(key));
+    let mut whole = [0; 2];
+    for (hash, spans) in whole.iter_mut().zip([parts.tools.as_slice(), &parts.system]) {
         for span in spans {
             keep(span, ignored, &mut kept);
-            kept.iter().flat_map(|range| slices(chunks, range.clone())).for_each(|part| {
-                hash.feed(simd, part);
-            });
-            hash.feed(simd, &[0]);
+            for range in &kept {
+                for bytes in slices(chunks, range.clone()) {
+                    part.feed(simd, bytes);
+                }
+            }
+            part.feed(simd, &[0]);
         }
-        hash.finish(simd)
-    };
-    let tools = whole(parts.tools.as_slice());
-    let system = whole(&parts.system);
+        *hash = part.finish(simd, 0);
+    }
     let (mut walk, mut ignored) = (Walk::new(chunks), ignored);
-    let messages = parts.messages.iter().map(|span| {
-        let before = ignored.iter().take_while(|range| range.end <= span.start).count();
-        ignored = ignored.get(before..).unwrap_or_default();
-        keep(span, ignored, &mut kept);
-        let len = shorten(&mut kept);
-        let mut hash = PartHash::new(key);
-        for range in &kept {
-            walk.slices(range.clone()).for_each(|part| hash.feed(simd, part));
+    let mut messages = Vec::with_capacity(parts.messages.len());
+    for MessagePart { span, writer } in &parts.messages {
+        while let Some((one, rest)) = ignored.split_first()
+            && one.end <= span.start
+        {
+            ignored = rest;
         }
-        hash.len = len;
-        hash.finish(simd) as u32
-    });
-    let messages = messages.collect();
+        let is_complete = ignored.first().is_none_or(|one| one.start >= span.end);
+        if let Some(bytes) = walk.whole(span).filter(|_| is_complete) {
+            if bytes.len() > LONG {
+                part.feed(simd, &bytes[..END]);
+                part.feed(simd, &bytes[bytes.len() - END..]);
+            } else {
+                part.feed(simd, bytes);
+            }
+            part.len = bytes.len();
+        } else {
+            keep(span, ignored, &mut kept);
+            let len = shorten(&mut kept);
+            for range in &kept {
+                for bytes in slices(chunks, range.clone()) {
+                    part.feed(simd, bytes);
+                }
+            }
+            part.len = len;
+        }
+        messages.push(part.finish(simd, *writer) as u32);
+    }
+    let [tools, system] = whole;
     let PromptParts { leading, is_continued, .. } = *parts;
-    PromptPrint { tools, system, leading, is_continued, messages }
+    PromptPrint { tools, system, leading, is_continued, messages: messages.into() }
 }
 
 /// Puts the part of `span` that counts into `kept`. `ignored` is in order.
@@ -130,10 +147,7 @@ fn shorten(kept: &mut Vec<Range<usize>>) -> usize {
 
 /// The ranges that do not count, in order.
 fn ignored(chunks: &[Bytes], parts: &PromptParts) -> Vec<Range<usize>> {
-    let marks = parts.marks.iter().map(|value| member(chunks, value));
-    let mut all: Vec<Range<usize>> = marks.chain(parts.wrappers.iter().cloned()).collect();
-    all.sort_by_key(|range| (range.start, range.end));
-    all
+    parts.marks.iter().map(|value| member(chunks, value)).collect()
 }
 
 /// A cache mark with its name and the comma that separates it from other members.
@@ -180,43 +194,59 @@ impl<'k> PartHash<'k> {
             if self.filled < BLOCK {
                 return;
             }
-            self.state = mix(simd, self.state, self.key.factor, &[self.block]);
+            self.state = mix(simd, self.state, self.key.factor, from_ref(&self.block));
         }
         let (blocks, tail) = rest.as_chunks();
         self.state = mix(simd, self.state, self.key.factor, blocks);
-        self.block[..tail.len()].copy_from_slice(tail);
+        if !tail.is_empty() {
+            self.block[..tail.len()].copy_from_slice(tail);
+        }
         self.filled = tail.len();
     }
 
+    /// The hash, with a number that counts too; makes it ready for the next part.
     #[inline(always)]
-    fn finish<S: Simd>(mut self, simd: S) -> u64 {
-        self.block[self.filled..].fill(0);
-        let state = mix(simd, self.state, self.key.factor, &[self.block]);
-        state.as_chunks().0.iter().fold(self.len as u64, |sum, [low, high]| {
-            folded(sum ^ (u64::from(*low) | u64::from(*high) << 32))
-        })
+    fn finish<S: Simd>(&mut self, simd: S, number: u8) -> u64 {
+        let mut state = std::mem::replace(&mut self.state, self.key.start);
+        if self.filled > 0 {
+            self.block[self.filled..].fill(0);
+            state = mix(simd, state, self.key.factor, from_ref(&self.block));
+        }
+        self.filled = 0;
+        let mut sum = (std::mem::take(&mut self.len) as u64) << 8 | u64::from(number);
+        for [low, high] in state.as_chunks().0 {
+            sum = folded(sum ^ (u64::from(*low) | u64::from(*high) << 32));
+        }
+        sum
     }
 }
 
 /// Two instructions for 32 bytes, and one more for 128.
 #[inline(always)]
 fn mix<S: Simd>(simd: S, state: [u32; 16], factor: u32, blocks: &[[u8; BLOCK]]) -> [u32; 16] {
-    let (first, second) = state.split_at(8);
-    let mut sums = [u32x8::from_slice(simd, first), u32x8::from_slice(simd, second)];
+    let mut first = u32x8::from_slice(simd, &state[..8]);
+    let mut second = u32x8::from_slice(simd, &state[8..]);
     let factor = u32x8::splat(simd, factor);
     for block in blocks {
-        let (vectors, _) = block.as_chunks::<32>();
-        let vector = |at: usize| u8x32::simd_from(simd, vectors[at]).bitcast::<u32x8<S>>();
-        for (sum, at) in sums.iter_mut().zip([0, 4]) {
-            let half = (*sum + vector(at)) ^ vector(at + 1);
-            *sum = ((half + vector(at + 2)) ^ vector(at + 3)) * factor;
-        }
+        first = half(simd, first, factor, block.as_chunks().0);
+        second = half(simd, second, factor, block[BLOCK / 2..].as_chunks().0);
     }
     let mut state = [0; 16];
-    let (first, second) = state.split_at_mut(8);
-    sums[0].store_slice(first);
-    sums[1].store_slice(second);
+    first.store_slice(&mut state[..8]);
+    second.store_slice(&mut state[8..]);
     state
+}
+
+#[inline(always)]
+fn half<S: Simd>(simd: S, sum: u32x8<S>, factor: u32x8<S>, vectors: &[[u8; 32]]) -> u32x8<S> {
+    let [one, two, three, four, ..] = vectors else { return sum };
+    let sum = (sum + words(simd, one)) ^ words(simd, two);
+    ((sum + words(simd, three)) ^ words(simd, four)) * factor
+}
+
+#[inline(always)]
+fn words<S: Simd>(simd: S, bytes: &[u8; 32]) -> u32x8<S> {
+    u8x32::simd_from(simd, *bytes).bitcast()
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the two halves are folded into one")]

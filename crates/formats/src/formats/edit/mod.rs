@@ -48,6 +48,13 @@ impl<'b> Walk<'b> {
         slices(self.chunks, range.start - self.from..range.end - self.from)
     }
 
+    /// The bytes of such a range, if they are in one chunk.
+    #[inline]
+    pub fn whole(&mut self, range: &Range<usize>) -> Option<&'b [u8]> {
+        self.advance(range.start);
+        self.chunks.first()?.get(range.start - self.from..range.end - self.from)
+    }
+
     /// As [`Walk::slices`], appended as shared slices.
     fn share(&mut self, range: Range<usize>, out: &mut Vec<Bytes>) {
         self.advance(range.start);

@@ -25,7 +25,7 @@ use bytes::Bytes;
 
 use self::place::PeekPlace;
 use self::places::BODY;
-pub use self::prompt::PromptParts;
+pub use self::prompt::{MessagePart, PromptParts};
 use self::reader::PeekReader;
 use self::text::{FirstTexts, TextHash};
 use super::pieces::Pieces;

@@ -1,8 +1,8 @@
 //! Where the parts of a prompt are that providers cache: tools, system texts and messages.
 //!
-//! Of two ways to write a message that clients change between turns, only the content counts: cache
-//! marks are noted to be left out, and so is what stands around the only text of a message, which
-//! may be a block or a plain string.
+//! Clients write the same message in other ways on later turns: they move cache marks, which are
+//! noted to be left out, and write a text as a string or as a block. So of a message that is only a
+//! text, the range is that of the text.
 
 use std::ops::Range;
 
@@ -25,13 +25,20 @@ pub struct PromptParts {
     /// The model wrote one of the messages or items.
     pub is_continued: bool,
     /// The other messages or items.
-    pub messages: Vec<Range<usize>>,
-    /// Values of cache marks: their members do not count.
+    pub messages: Vec<MessagePart>,
+    /// Values of cache marks, in order: their members do not count.
     pub marks: Vec<Range<usize>>,
-    /// Ranges that do not count, in order.
-    pub wrappers: Vec<Range<usize>>,
     /// Of the message that is being read.
     open: OpenMessage,
+}
+
+/// A message or an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessagePart {
+    /// The message, or its text if it has nothing else.
+    pub span: Range<usize>,
+    /// Who wrote the text; 0 = it is the complete message.
+    pub writer: u8,
 }
 
 /// Who wrote a message. Calls and reasoning of the model are items without a role.
@@ -55,8 +62,8 @@ struct OpenMessage {
     marks: usize,
     /// The text of the last block, if that is a text block with nothing else in it.
     plain: Option<Range<usize>>,
-    /// Both ends of a content that is one text block.
-    wrapper: Option<[Range<usize>; 2]>,
+    /// That text, if its block is the only one.
+    only: Option<Range<usize>>,
 }
 
 impl PromptParts {
@@ -82,11 +89,7 @@ impl PromptParts {
     pub(super) fn content(&mut self, found: &Found<'_, PeekPlace>) {
         match found.kind {
             Kind::String => self.open.text = Some(found.span.clone()),
-            Kind::Array if found.len == 1 => {
-                let wrapper =
-                    |text: Range<usize>| [found.span.start..text.start, text.end..found.span.end];
-                self.open.wrapper = self.open.plain.take().map(wrapper);
-            }
+            Kind::Array if found.len == 1 => self.open.only = self.open.plain.take(),
             _ => {}
         }
     }
@@ -104,8 +107,14 @@ impl PromptParts {
         }
     }
 
-    /// A message is complete; `user_if_unsaid`: one without a role is the user's.
-    pub(super) fn message_ends(&mut self, span: Range<usize>, user_if_unsaid: bool) {
+    /// A message is complete, with so many members; `user_if_unsaid`: one without a role is the
+    /// user's.
+    pub(super) fn message_ends(
+        &mut self,
+        span: Range<usize>,
+        members: usize,
+        user_if_unsaid: bool,
+    ) {
         let open = std::mem::take(&mut self.open);
         self.open.marks = self.marks.len();
         self.is_continued |=
@@ -114,10 +123,13 @@ impl PromptParts {
             self.system.push(span);
             self.leading += 1;
         } else if self.messages.len() < PromptPrint::MOST {
-            self.messages.push(span);
-        } else {
-            return;
+            let text = open.only.or(open.text);
+            // The other member is the role.
+            let text = text.filter(|_| members == 2 && open.role != Role::Unsaid);
+            self.messages.push(match text {
+                Some(span) => MessagePart { span, writer: open.role as u8 },
+                None => MessagePart { span, writer: 0 },
+            });
         }
-        self.wrappers.extend(open.wrapper.into_iter().flatten());
     }
 }

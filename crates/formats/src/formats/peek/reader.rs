@@ -70,7 +70,7 @@ impl PeekReader {
             PeekPlace::Message | PeekPlace::AltMessage => {
                 self.block_ends();
                 let user_if_unsaid = found.tag == PeekPlace::AltMessage;
-                self.peek.prompt.message_ends(found.span.clone(), user_if_unsaid);
+                self.peek.prompt.message_ends(found.span.clone(), found.len, user_if_unsaid);
                 self.peek.texts.end_of_message(user_if_unsaid);
                 self.peek.pieces.block_ends(found.span.end);
             }
@@ -147,7 +147,7 @@ impl PeekReader {
                 Kind::String => {
                     self.peek.has_input = true;
                     self.peek.input_is_text = true;
-                    self.peek.prompt.message_ends(found.span.clone(), true);
+                    self.peek.prompt.message_ends(found.span.clone(), 0, true);
                     self.peek.texts.whole_input(inside(found));
                 }
                 Kind::Array => self.peek.has_input = true,
