@@ -181,6 +181,7 @@ fn ledger(take: &mut Take) -> Ledger {
 
 fn live(take: &mut Take) -> Live {
     let checks = take.text("proxy.safeguards") == "checker";
+    let model: Option<String> = take.get("proxy.safeguards_model");
     Live {
         max_body_bytes: take.get("proxy.max_body_bytes"),
         max_inflight_body_bytes: take.get("proxy.max_inflight_body_bytes"),
@@ -198,7 +199,7 @@ fn live(take: &mut Take) -> Live {
         abort_drain_ms: take.millis("proxy.abort_drain"),
         abort_drain_bytes: take.get("proxy.abort_drain_bytes"),
         safeguards: Safeguards {
-            model: Some(take.text("proxy.safeguards_model")).filter(|_| checks),
+            model: checks.then(|| model.unwrap_or_default()),
             timeout_ms: take.millis("proxy.safeguards_timeout"),
         },
         timeouts: Timeouts {

@@ -13,7 +13,7 @@ fn refusal(provider: &str) -> Value {
         "responses" => json!({"status": 400, "error": {"type": "invalid_request_error",
             "code": "invalid_encrypted_content",
             "message": "The encrypted content gAAA...Q== could not be verified."}}),
-        _ => json!({"status": 400, "error": {"code": 400, "status": "INVALID_ARGUMENT",
+        _ => json!({"status": 400, "error": {"type": "INVALID_ARGUMENT",
             "message": "Corrupted thought signature."}}),
     }
 }

@@ -123,15 +123,10 @@ async fn a_model_of_the_operator_judges_on_the_callers_key() {
             let uses = status["tool_uses"].as_object().unwrap();
             // The ids are those of the client's reply.
             assert!(uses.keys().all(|id| reply.contains(&format!("\"id\":\"{id}\""))), "{reply}");
-            let mut outcomes: Vec<String> = uses.values().map(Value::to_string).collect();
-            outcomes.sort();
-            assert_eq!(
-                outcomes,
-                [
-                    json!({"explanation": "It deletes everything.", "outcome": "flagged", "type": "evaluated"}).to_string(),
-                    json!({"outcome": "not_flagged", "type": "evaluated"}).to_string(),
-                ]
-            );
+            let flagged = json!({"type": "evaluated", "outcome": "flagged",
+                "explanation": "It deletes everything."});
+            let clear = json!({"type": "evaluated", "outcome": "not_flagged"});
+            assert_eq!(uses.values().collect::<Vec<_>>(), [&flagged, &clear], "{reply}");
         }
         for received in fixture.upstream.requests().await.iter().chain(&judge.requests().await) {
             let text = received.to_string();

@@ -38,7 +38,7 @@ pub(super) const ROWS: &[Setting] = &[
     setting("proxy.abort_drain", Duration { min: S, max: HOUR, zero: Refused }, "30s").live(),
     setting("proxy.abort_drain_bytes", Size { min: KIB, max: GIB }, "16MiB").live(),
     setting("proxy.safeguards", Choice(Safeguards::NAMES), "off").live(),
-    setting("proxy.safeguards_model", Text, "").live(),
+    unset("proxy.safeguards_model", Text).live(),
     setting(
         "proxy.safeguards_timeout",
         Duration { min: 100 * MS, max: 5 * MIN, zero: Refused },

@@ -107,10 +107,7 @@ export function Further({ form }: { form: Form }) {
         {...field("instructions_strategy")}
         choices={choices(["keep_original", "auto", "force_official"])}
       />
-      <SelectField
-        {...field("anthropic_host")}
-        choices={choices(["auto", "yes", "no"], "host_")}
-      />
+      <SelectField {...field("anthropic_host")} choices={choices(["auto", "yes", "no"], "host_")} />
       <TextField
         {...field("proxy_url")}
         control={{ placeholder: "http://proxy.example:3128" }}
