@@ -69,6 +69,9 @@ fn companions(path: &str) -> Vec<&'static str> {
             vec!["redis.url"]
         }
         "proxy.abort_drain" | "proxy.abort_drain_bytes" => vec!["proxy.abort"],
+        "proxy.safeguards" => vec!["proxy.safeguards_model"],
+        "proxy.safeguards_model" => vec!["proxy.safeguards"],
+        "proxy.safeguards_timeout" => vec!["proxy.safeguards", "proxy.safeguards_model"],
         "session.message_bytes" | "session.messages_total_bytes" => {
             vec!["session.store_messages"]
         }
