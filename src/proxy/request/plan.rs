@@ -44,7 +44,7 @@ pub(in crate::proxy) async fn plan(
 ) -> Result<Plan, Refusal> {
     let Admitted { mut selected, preferred } = admitted;
     selected.confirm(ctx, identified, operation, preferred).await;
-    let holder = selected.holder;
+    let (holder, is_known) = (selected.holder, selected.is_holder_known);
     let inbound = selected.inbound;
     let (mut planned, decisions) = match selected.chosen {
         Ok(Selection { ordered: order, decisions, waiting, lacks_credential }) => {
@@ -65,9 +65,13 @@ pub(in crate::proxy) async fn plan(
         record.decisions.extend(decisions);
     }
     if let (Ok(plan), Some(holder)) = (&mut planned, holder) {
+        let holds = |provider: &&Arc<Provider>| provider.id == holder;
         let providers = &identified.snapshot.providers;
-        plan.order.retain(|place| providers.get(*place).is_some_and(|p| p.id == holder));
-        if let Some(provider) = providers.iter().find(|provider| provider.id == holder) {
+        let is_there = |place: &usize| providers.get(*place).filter(holds).is_some();
+        if let Some(provider) = providers.iter().find(holds)
+            && (is_known || plan.order.iter().any(is_there))
+        {
+            plan.order.retain(is_there);
             ctx.decide(provider, DecisionStep::ChosenForSession, HISTORY_IS_THERE);
         }
     }

@@ -33,8 +33,11 @@ pub(in crate::proxy) struct Selected {
     pub estimate: NanoUsd,
     /// The provider that served this session last, if the session is live.
     pub preferred: Option<ProviderId>,
-    /// The provider that stores the history which the request continues, if that is known.
+    /// The provider that stores the history which the request continues: the one that gave the
+    /// reply which it names, or else, as a guess, the session's.
     pub holder: Option<ProviderId>,
+    /// It is not a guess.
+    pub is_holder_known: bool,
     /// The providers whose limits leave no room.
     blocked: Vec<(ProviderId, Blocked)>,
     pub chosen: Result<Selection, NoProvider>,
@@ -88,17 +91,18 @@ pub(in crate::proxy) fn select(
         Principal::Admin => None,
     };
     let (providers, key) = (&identified.snapshot.providers, identified.caller.key_id());
-    let holder = (inbound.peek.continued(ctx.format)).and_then(|reply| {
-        let known = key.and_then(|key| ctx.gateway.stored_history.provider(key, reply));
-        known.or(preferred)
-    });
+    let continued = inbound.peek.continued(ctx.format);
+    let known = key.zip(continued);
+    let known = known.and_then(|(key, reply)| ctx.gateway.stored_history.provider(key, reply));
+    let holder = known.or(preferred.filter(|_| continued.is_some()));
+    let is_holder_known = known.is_some();
     // Also if its last request failed there.
     let preferred = holder.or(preferred);
     let blocked = counters.blocked_here(providers, key, session, now);
     let asked = ToSelect { ctx, identified, inbound: &inbound, operation };
     let ask = asked.input(preferred, now);
     let (estimate, chosen) = (asked.reservation(&ask), asked.order(&ask, &blocked));
-    Selected { inbound, estimate, preferred, holder, blocked, chosen }
+    Selected { inbound, estimate, preferred, holder, is_holder_known, blocked, chosen }
 }
 
 /// The groups of the admin token.
