@@ -37,6 +37,8 @@ use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::transcript::Transcript;
 use crate::store::{Clip, StoredMessage};
 
+const NATIVE_BETA: HeaderName = HeaderName::from_static("anthropic-beta");
+
 /// A request whose body has been read, and parsed as far as the gateway needs.
 pub struct Inbound {
     pub model: Arc<str>,
@@ -116,12 +118,14 @@ pub(in crate::proxy) async fn body(
 
 /// Whether it is a client's own check of tool calls.
 fn is_tool_check(session: &Session, ctx: &RequestContext, inbound: &Inbound) -> bool {
-    let betas = session.req_header().headers.get_all("anthropic-beta");
+    if ctx.format != WireFormat::Native {
+        return false;
+    }
+    let betas = session.req_header().headers.get_all(&NATIVE_BETA);
     let mut betas = betas.into_iter().filter_map(|value| value.to_str().ok());
-    ctx.format == WireFormat::Native
-        && (betas.any(safeguards::is_own_check_by_beta)
-            || !inbound.stream
-                && inbound.peek.has_system_text(&inbound.body, safeguards::is_own_check_by_text))
+    betas.any(safeguards::is_own_check_by_beta)
+        || !inbound.stream
+            && inbound.peek.has_system_text(&inbound.body, safeguards::OWN_CHECK_TEXT)
 }
 
 /// The transcript of the request; `None` if messages are not stored.

@@ -324,3 +324,32 @@ pub fn model_matches(patterns: &[String], model: &str) -> bool {
         None => pattern == model,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_native_provider_at_anthropics_name_is_its_own() {
+        let own = |kind, url: &str, anthropic_host| {
+            let blank = Provider::blank(Timestamp(0));
+            Provider { kind, url: url.to_owned(), anthropic_host, ..blank }.is_anthropics_own()
+        };
+        use AnthropicHost::{Auto, No, Yes};
+        use ProviderType::{Chat, Native, NativeAuth};
+        for url in ["https://api.anthropic.com", "https://API.Anthropic.com:443/v1?x=/"] {
+            assert!(own(Native, url, Auto) && own(NativeAuth, url, Auto), "{url}");
+            assert!(!own(Native, url, No) && !own(Chat, url, Auto), "{url}");
+        }
+        for url in [
+            "https://anthropic.com.example.org",
+            "https://notanthropic.com",
+            "https://api.anthropic.com@example.org/",
+            "https://example.org/api.anthropic.com",
+            "",
+        ] {
+            assert!(!own(Native, url, Auto), "{url}");
+            assert!(own(Native, url, Yes) && !own(Chat, url, Yes), "{url}");
+        }
+    }
+}

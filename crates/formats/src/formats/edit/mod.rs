@@ -176,7 +176,9 @@ pub fn ask_for_usage(chunks: &[Bytes], peek: &Peek) -> Option<Vec<Bytes>> {
 mod tests {
     use bytes::Bytes;
 
-    use super::{ask_for_usage, insert_member, replace, replace_all, set_model, slices};
+    use super::{
+        ask_for_usage, insert_member, remove_member, replace, replace_all, set_model, slices,
+    };
     use crate::formats::peek::{PeekLimits, peek};
 
     fn cut(text: &str, size: usize) -> Vec<Bytes> {
@@ -272,6 +274,23 @@ mod tests {
                     "{text}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn a_member_goes_with_one_comma() {
+        let without = |body: &str| {
+            let value = body.find("[7]").unwrap();
+            let chunks = [Bytes::from(body[..4].to_owned()), Bytes::from(body[4..].to_owned())];
+            String::from_utf8(remove_member(&chunks, value..value + 3).concat()).unwrap()
+        };
+        for (body, left) in [
+            (r#"{"x":[7],"b":1}"#, r#"{"b":1}"#),
+            (r#"{"a":1, "x" : [7] , "b":1}"#, r#"{"a":1,  "b":1}"#),
+            (r#"{"a":1 , "x":[7] }"#, r#"{"a":1  }"#),
+            (r#"{ "x": [7] }"#, "{  }"),
+        ] {
+            assert_eq!(without(body), left);
         }
     }
 }

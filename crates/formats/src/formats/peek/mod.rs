@@ -220,14 +220,14 @@ impl Peek {
         Some(hash.finish())
     }
 
-    /// Whether one of the first system texts is accepted by `is_it`. `chunks` must be those that
-    /// were peeked into.
-    pub fn has_system_text(&self, chunks: &[Bytes], is_it: impl Fn(&[u8]) -> bool) -> bool {
-        let start = |span: &Range<usize>| span.start..span.end.min(span.start + 64);
-        self.texts
-            .system()
-            .iter()
-            .any(|span| is_it(&edit::slices(chunks, start(span)).collect::<Vec<_>>().concat()))
+    /// Whether one of the first system texts begins with `start`. `chunks` must be those that were
+    /// peeked into.
+    pub fn has_system_text(&self, chunks: &[Bytes], start: &[u8]) -> bool {
+        let begins = |span: &Range<usize>| {
+            let begin = span.start..span.end.min(span.start + start.len());
+            edit::slices(chunks, begin).flatten().eq(start)
+        };
+        self.texts.system().iter().any(begins)
     }
 
     /// The reply whose history, stored by its provider, the request continues.

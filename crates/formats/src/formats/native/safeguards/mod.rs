@@ -19,16 +19,11 @@ pub const BETAS: [&str; 2] = ["dangerous-tool-use-2026-09-03", "afk-mode-2026-01
 /// The beginning of a client's own checks in the beta header.
 const OWN_CHECK_BETA: &str = "auto-mode-classifier-";
 /// The beginning of a system text of Claude Code's own checks, which have no beta behind a gateway.
-const OWN_CHECK_TEXT: &[u8] = b"You are a security monitor for autonomous AI coding agents.";
+pub const OWN_CHECK_TEXT: &[u8] = b"You are a security monitor for autonomous AI coding agents.";
 
 /// Whether the beta header names the client's own check.
 pub fn is_own_check_by_beta(betas: &str) -> bool {
     betas.split(',').any(|beta| beta.trim().starts_with(OWN_CHECK_BETA))
-}
-
-/// Whether a system text is that of the client's own check.
-pub fn is_own_check_by_text(text: &[u8]) -> bool {
-    text.starts_with(OWN_CHECK_TEXT)
 }
 
 /// A tool call of a reply.

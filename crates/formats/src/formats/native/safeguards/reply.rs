@@ -157,6 +157,7 @@ impl CheckedReply {
         self.event.extend_from_slice(&chunk[from..]);
         if self.event.len() > MOST_HELD {
             out.append(&mut self.event);
+            self.data = Vec::new();
             self.stage = CheckStage::Passing;
         }
         out
