@@ -9,7 +9,7 @@ use super::{load, problems};
 /// A file, a variable and its value (none if empty), and a part of the only problem reported.
 type Mistake = (&'static str, &'static str, &'static str, &'static str);
 
-const MISTAKES: [Mistake; 51] = [
+const MISTAKES: [Mistake; 54] = [
     ("[1, 2]", "", "", "holds no settings"),
     ("proxy: {addr: 127.0.0.1:1, addr: 127.0.0.1:2}", "", "", "is not valid YAML"),
     ("proxy: [", "", "", "is not valid YAML"),
@@ -63,6 +63,9 @@ const MISTAKES: [Mistake; 51] = [
     ("limits: {on_redis_loss: open}", "", "", "no effect without redis.url"),
     ("proxy: {abort_drain: 10s}", "", "", "no effect without proxy.abort: drain"),
     ("proxy: {abort_drain_bytes: 1MiB}", "", "", "no effect without proxy.abort: drain"),
+    ("proxy: {safeguards: checker}", "", "", "is missing beside proxy.safeguards: checker"),
+    ("proxy: {safeguards_model: m}", "", "", "no effect without proxy.safeguards: checker"),
+    ("proxy: {safeguards_timeout: 1s}", "", "", "no effect without proxy.safeguards: checker"),
     ("session: {message_bytes: 1MiB}", "", "", "no effect without session.store_messages"),
     ("session: {messages_total_bytes: 2GiB}", "", "", "no effect without session.store_messages"),
     ("breaker: {}", "TOLLGATE_PROXY_ABORT_DRAIN", "10s", "no effect without proxy.abort: drain"),

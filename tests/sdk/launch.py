@@ -16,6 +16,31 @@ SCREEN_SECONDS = 60
 COMMAND = "echo made > made.txt && seq -s - 40 42"
 PRINTED = "40-41-42"
 
+# Reports and updates of Claude Code are off.
+QUIET_CLAUDE = {name: "1" for name in ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER",
+                                       "DISABLE_ERROR_REPORTING", "DISABLE_TELEMETRY")}
+
+
+def codex_program(folder, base, key):
+    """Codex with a gateway as its provider, and the default number of retries."""
+    program = Program("codex", folder, {"GATEWAY_KEY": key})
+    (program.home / ".codex").mkdir()
+    (program.home / ".codex/config.toml").write_text(f"""
+model_provider = "gateway"
+check_for_update_on_startup = false
+[features]
+apps = false
+plugins = false
+[analytics]
+enabled = false
+[model_providers.gateway]
+name = "gateway"
+base_url = "{base}/v1"
+wire_api = "responses"
+env_key = "GATEWAY_KEY"
+""")
+    return program
+
 
 class Program:
     """One client program. `home` and `work` are its folders."""

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 from conftest import ROOT, free_ports, program, start, stop
-from launch import Program
+from launch import QUIET_CLAUDE, Program
 
 RUN_SECONDS = 180
 CHAPTERS = {
@@ -119,9 +119,7 @@ def test_the_quick_start_of_the_readme_ends_in_an_answer(gateway, tmp_path):
                                   timeout=RUN_SECONDS, check=True)
             key = re.search(r'"key":"(sk-[0-9a-f]{32})"', done.stdout)
             assert done.stdout.count('{"ok":true') == 2 and key, done.stdout
-            quiet = {name: "1" for name in ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER",
-                                            "DISABLE_ERROR_REPORTING", "DISABLE_TELEMETRY")}
-            claude = Program("claude", tmp_path, quiet)
+            claude = Program("claude", tmp_path, QUIET_CLAUDE)
             command = last.replace("sk-THE-USERS-KEY", key[1]).replace("claude -p", f"{claude.path} -p")
             said = subprocess.run(["bash", "-c", command], cwd=claude.work, env=claude.environment, capture_output=True,
                                   stdin=subprocess.DEVNULL, text=True, timeout=RUN_SECONDS, check=False)

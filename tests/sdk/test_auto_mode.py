@@ -4,7 +4,7 @@ import json
 
 import pytest
 from conftest import TYPES, mock
-from launch import COMMAND, PRINTED, Program
+from launch import COMMAND, PRINTED, QUIET_CLAUDE, Program
 
 FORMAT = "native"
 BETAS = ["dangerous-tool-use-2026-09-03", "afk-mode-2026-01-31"]
@@ -15,14 +15,11 @@ CONVERTED = [f"via-{kind}" for kind in TYPES if kind != "native"]
 NO_CHECK = "doesn't pass it through"
 
 
-QUIET = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_ERROR_REPORTING", "DISABLE_TELEMETRY")
-
-
 def installed(services, key, folder, **more):
     if services.direct:
         pytest.skip("only a gateway has several providers")
     environment = {"ANTHROPIC_BASE_URL": services.proxy, "ANTHROPIC_AUTH_TOKEN": key}
-    return Program("claude", folder, environment | {name: "1" for name in QUIET} | more)
+    return Program("claude", folder, environment | QUIET_CLAUDE | more)
 
 
 @pytest.fixture

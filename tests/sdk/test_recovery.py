@@ -7,11 +7,10 @@ import json
 
 import pytest
 from conftest import mock
-from launch import Program
+from launch import QUIET_CLAUDE, Program, codex_program
 from received import PNG
 
 FORMAT = "native"
-QUIET = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_ERROR_REPORTING", "DISABLE_TELEMETRY")
 SUMMARY = {"text": "<analysis>It was short.</analysis><summary>The user said hello.</summary>"}
 
 
@@ -48,7 +47,7 @@ def claude(services, account, tmp_path):
     if services.direct:
         pytest.skip("only a gateway converts")
     environment = {"ANTHROPIC_BASE_URL": services.proxy, "ANTHROPIC_AUTH_TOKEN": account.key}
-    return Program("claude", tmp_path, environment | {name: "1" for name in QUIET})
+    return Program("claude", tmp_path, environment | QUIET_CLAUDE)
 
 
 def ask(claude, model, *arguments, text="Say hello."):
@@ -90,21 +89,6 @@ def test_claude_code_takes_an_image_out(claude, services, route):
     *((route, error, "Invalid image in your last message.") for route, error in IMAGE.items()),
 ])
 def test_codex_ends_with_its_own_message(services, account, tmp_path, route, error, told):
-    codex = Program("codex", tmp_path, {"GATEWAY_KEY": account.key})
-    (codex.home / ".codex").mkdir()
-    (codex.home / ".codex/config.toml").write_text(f"""
-model_provider = "gateway"
-check_for_update_on_startup = false
-[features]
-apps = false
-plugins = false
-[analytics]
-enabled = false
-[model_providers.gateway]
-name = "gateway"
-base_url = "{services.proxy}/v1"
-wire_api = "responses"
-env_key = "GATEWAY_KEY"
-""")
+    codex = codex_program(tmp_path, services.proxy, account.key)
     fixed = ("exec", "--skip-git-repo-check", "--sandbox", "danger-full-access", "--model", route)
     assert told in codex.refused(*fixed, "--", f"Greet me. {mock(**error)}")

@@ -9,7 +9,7 @@ import pytest
 from conftest import call, mock
 from google import genai
 from google.genai import errors
-from launch import Program
+from launch import QUIET_CLAUDE, Program, codex_program
 from relay import Relay
 
 # From a program's first request to its end. On a busy machine it may take as long as the start.
@@ -19,29 +19,13 @@ CENT = 0.01
 
 
 def claude(folder, base, key):
-    quiet = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_ERROR_REPORTING", "DISABLE_TELEMETRY")
-    environment = {"ANTHROPIC_BASE_URL": base, "ANTHROPIC_AUTH_TOKEN": key} | {name: "1" for name in quiet}
+    environment = {"ANTHROPIC_BASE_URL": base, "ANTHROPIC_AUTH_TOKEN": key} | QUIET_CLAUDE
     return Program("claude", folder, environment), ("-p", "Greet me.", "--model", "via-native")
 
 
 def codex(folder, base, key):
     # With the default number of retries, as users have it.
-    program = Program("codex", folder, {"GATEWAY_KEY": key})
-    (program.home / ".codex").mkdir()
-    (program.home / ".codex/config.toml").write_text(f"""
-model_provider = "gateway"
-check_for_update_on_startup = false
-[features]
-apps = false
-plugins = false
-[analytics]
-enabled = false
-[model_providers.gateway]
-name = "gateway"
-base_url = "{base}/v1"
-wire_api = "responses"
-env_key = "GATEWAY_KEY"
-""")
+    program = codex_program(folder, base, key)
     fixed = ("exec", "--skip-git-repo-check", "--sandbox", "danger-full-access", "--model", "via-responses")
     return program, (*fixed, "--", "Greet me.")
 
