@@ -117,7 +117,7 @@ pub struct Breaker {
 /// Who checks the tool calls of agents if the provider's host is not Anthropic's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Safeguards {
-    /// The model that judges, as clients name it; `None`: nobody does.
+    /// The model that judges, as clients name it; `None`: no model does.
     pub model: Option<String>,
     /// How long one check may take.
     pub timeout_ms: u64,

@@ -98,7 +98,7 @@ async fn ask(
         .header("content-type", "application/json")
         .header("user-agent", concat!("tollgate/", env!("CARGO_PKG_VERSION"), " (tool check)"));
     if let Some(name) = gateway.fixed.session_headers.first() {
-        // It is no session of its own.
+        // It belongs to the session of the request that it is for.
         head = head.header(name, session);
     }
     let question = head.body(Full::new(Bytes::from(question))).map_err(|e| e.to_string())?;

@@ -86,7 +86,7 @@ const PHRASES: &[(&str, Name)] = &[
     ("unsupported image", Name::ImageUnreadable),
 ];
 
-/// Smaller numbers in a message are no counts of tokens.
+/// Smaller numbers in a message are not counts of tokens.
 const LEAST_TOKENS: u64 = 1000;
 
 /// An error in the words of a format's own service.

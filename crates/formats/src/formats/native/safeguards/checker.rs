@@ -72,7 +72,7 @@ fn is_judged(reply: &CheckedReply, call: &CheckedCall) -> bool {
     !reply.is_too_long() && call.input.len() <= MOST_INPUT
 }
 
-/// The verdicts if nobody has to be asked.
+/// The verdicts if the model need not be asked.
 pub fn unasked(reply: &CheckedReply) -> CheckResult {
     judged(reply, &[])
 }

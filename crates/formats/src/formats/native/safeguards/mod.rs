@@ -1,5 +1,5 @@
-//! The check of tool calls before an agent runs them (`safeguards`): the vendor's own service judges
-//! the calls of a reply, other services do not.
+//! The check of tool calls before an agent runs them (`safeguards`): the vendor's own service
+//! judges the calls of a reply, other services do not.
 //!
 //! A request asks for it by the member `safeguards`, whose `classifier_context` has the user's
 //! rules, folders and identity, and by two betas. The reply has the verdicts: in a stream in the

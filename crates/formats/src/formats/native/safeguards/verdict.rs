@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 /// What a check said of all calls of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CheckResult {
-    /// Nobody could judge.
+    /// No service and no model gave a verdict.
     Unsupported,
     /// A verdict for each call.
     Judged(Vec<JudgedCall>),
