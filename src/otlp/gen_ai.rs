@@ -45,6 +45,7 @@ pub(super) const fn operation_name(operation: &Operation, format: WireFormat) ->
     match (operation, format) {
         (Operation::Generate, WireFormat::AltCli) => "generate_content",
         (Operation::Generate, _) => "chat",
+        (Operation::Endpoint(endpoint), _) => endpoint.name,
         (Operation::CountTokens, _) => "count_tokens",
         (Operation::ListModels | Operation::GetModel(_), _) => "list_models",
     }

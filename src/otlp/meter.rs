@@ -143,14 +143,12 @@ impl Meter {
     pub fn count(&self, record: &Record, provider: &Provider, model: Option<&str>) {
         let operation =
             route::match_path(&http::Method::POST, &record.endpoint).map(|route| route.operation);
-        if operation != Some(Operation::Generate) {
-            return;
-        }
+        let Some(operation) = operation.filter(Operation::is_metered) else { return };
         let format = provider.kind.format();
         let uri: Option<http::Uri> = provider.url.trim().parse().ok();
         let host = uri.as_ref().and_then(http::Uri::host).unwrap_or_default();
         let name = gen_ai::provider_name(host, format);
-        let operation = gen_ai::operation_name(&Operation::Generate, format);
+        let operation = gen_ai::operation_name(&operation, format);
         let model = model.unwrap_or("other");
         let error = match record.outcome {
             RequestOutcome::Completed => "",

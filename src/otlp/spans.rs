@@ -125,8 +125,10 @@ fn route_of(endpoint: &str, operation: &Operation) -> String {
     let endpoint = endpoint.strip_suffix('/').unwrap_or(endpoint);
     for prefix in ["/v1beta/models/", "/v1/models/"] {
         let Some(rest) = endpoint.strip_prefix(prefix) else { continue };
+        let own = operation.endpoint().map(|endpoint| endpoint.path);
         let is_call = matches!(operation, Operation::Generate | Operation::CountTokens);
-        let action = ACTIONS.into_iter().find(|action| is_call && rest.ends_with(action));
+        let mut known = ACTIONS.into_iter().filter(|_| is_call).chain(own);
+        let action = known.find(|action| rest.ends_with(action));
         return action.map_or_else(
             || format!("{prefix}{{model}}"),
             |action| format!("{prefix}{{model}}:{action}"),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::caller::Principal;
+use crate::domain::endpoint::EndpointAsk;
 use crate::domain::feature_policy::FeatureUse;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::SessionId;
@@ -13,6 +14,7 @@ use crate::domain::record::{Decision, RequestOutcome};
 use crate::formats::route::Operation;
 use crate::formats::usage::Bill;
 use crate::limits::Permit;
+use crate::policy::units::{self, Figures};
 use crate::policy::{bill, searches};
 use crate::state::Snapshot;
 
@@ -50,6 +52,8 @@ pub struct BodyFacts {
     /// The client's format, and what the request uses.
     pub format: WireFormat,
     pub features: Vec<FeatureUse>,
+    /// What is asked of an endpoint.
+    pub ask: Option<Arc<EndpointAsk>>,
     /// The fingerprint of the prompt; `None` if cache misses are not explained.
     pub print: Option<Box<PromptPrint>>,
 }
@@ -100,11 +104,14 @@ impl OpenRecord {
 
     /// Whether a reply to the request has usage that is billed.
     pub fn is_metered(&self) -> bool {
-        self.operation == Operation::Generate
+        self.operation.is_metered()
     }
 
     /// Notes what a reply is billed by.
     pub fn note_bill(&mut self, mut noted: Option<Bill>) {
+        if let Some(bill) = &mut noted {
+            self.count_units(bill);
+        }
         if let (Some(Bill { usage, parts, .. }), Some(asked)) = (&mut noted, &self.asked) {
             let format = asked.provider.kind.format();
             if usage.web_searches > 1 {
@@ -119,6 +126,22 @@ impl OpenRecord {
             }
         }
         self.bill = noted;
+    }
+
+    /// What a reply of an endpoint is charged for: tokens or units.
+    fn count_units(&self, bill: &mut Bill) {
+        let asked = self.body.as_ref().and_then(|body| Some((body, body.ask.as_ref()?)));
+        let (Some((body, ask)), Some(asked)) = (asked, &self.asked) else { return };
+        if !ask.endpoint.has_units() {
+            return;
+        }
+        let find = |name: &str| self.snapshot.price_for(name, name).map(AsRef::as_ref);
+        let own = self.snapshot.price_for(&body.model, &asked.model).map(AsRef::as_ref);
+        let parts = std::mem::take(&mut bill.parts);
+        let reported = Figures { usage: bill.usage, parts, estimated: bill.estimated };
+        let Figures { usage, parts, estimated } =
+            units::charged(ask, &asked.model, own, find, reported);
+        (bill.usage, bill.parts, bill.estimated) = (usage, parts, estimated);
     }
 
     /// Input tokens, estimated from the request's size; used if no provider reported them.

@@ -18,7 +18,6 @@ use crate::domain::part::{Part, PartKind};
 use crate::domain::price::{CostKind, Price};
 use crate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
 use crate::domain::usage::Usage;
-use crate::formats::route::Operation;
 use crate::formats::usage::{self, Bill};
 use crate::limits::Permit;
 use crate::otlp::RequestTrace;
@@ -187,7 +186,7 @@ impl OpenRecord {
             return free(Decimal::ONE);
         };
         let multiplier = asked.provider.cost_multiplier;
-        if self.operation != Operation::Generate {
+        if !self.operation.is_billed() {
             return free(multiplier);
         }
         let names = [&*body.model, &*asked.model];

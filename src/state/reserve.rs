@@ -5,11 +5,15 @@ use std::sync::Arc;
 use rust_decimal::Decimal;
 
 use super::snapshot::Snapshot;
+use crate::domain::endpoint::EndpointAsk;
 use crate::domain::money::NanoUsd;
 use crate::domain::named_model::NamedModel;
 use crate::domain::price::{CostKind, Price};
+use crate::domain::usage::Usage;
+use crate::policy::bill::PricedReply;
 use crate::policy::reservation::{self, Forecast, OtherModel, Reservation, ReservedAt, Share};
 use crate::policy::select::{self, SelectInput};
+use crate::policy::units::{self, Figures};
 
 impl Snapshot {
     /// The amount that a request reserves while it is in flight: by the price and multiplier of the
@@ -45,6 +49,31 @@ impl Snapshot {
             !same
         });
         reservation::amount(mode, forecast, distinct)
+    }
+
+    /// What a request to an endpoint reserves: the price of its unit, or of the tokens that are
+    /// estimated from it, at the dearest provider that it can reach.
+    pub fn reservation_of_units(
+        &self,
+        mode: Reservation,
+        ask: &SelectInput<'_>,
+        forecast: &Forecast,
+        asked: &EndpointAsk,
+    ) -> NanoUsd {
+        let input = if mode == Reservation::Strict { forecast.input_bound } else { forecast.input };
+        let find = |name: &str| self.price_for(name, name).map(AsRef::as_ref);
+        let reachable = self.providers.iter().filter(|provider| select::could_serve(ask, provider));
+        let amounts = reachable.filter_map(|provider| {
+            let upstream = provider.upstream_model(ask.model);
+            let own = self.price_for(ask.model, upstream).map(AsRef::as_ref);
+            let usage = Usage { input, ..Usage::default() };
+            let reported = Figures { usage, estimated: true, ..Figures::default() };
+            let mut figures = units::charged(asked, upstream, own, find, reported);
+            let (asked, multiplier) = ([ask.model, upstream], provider.cost_multiplier);
+            let reply = PricedReply { own, asked, find, multiplier };
+            reply.charge(&figures.usage, &mut figures.parts)
+        });
+        amounts.max().unwrap_or(NanoUsd::ZERO)
     }
 
     /// What a request reserves beside `own`, the amount for its own model: for the models that it

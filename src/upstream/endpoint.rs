@@ -48,6 +48,13 @@ pub enum ProviderCall<'a> {
         /// The model's name for this provider; part of the path in the alt-cli format only.
         model: &'a str,
     },
+    /// What another endpoint makes.
+    Endpoint {
+        /// Its path with the version; in the alt-cli format the action on the model.
+        path: &'a str,
+        /// The model's name for this provider; part of the path in the alt-cli format only.
+        model: &'a str,
+    },
     /// The list of models, or its first page.
     ListModels,
     /// The page of the list after the one that ended with this; the whole list in formats whose
@@ -128,6 +135,10 @@ impl Endpoint {
         let at = |call: &str| [before, call].concat();
         let of = |model: &str, verb: &str| at(&format!("/models/{}:{verb}", segment(model)));
         match (format, call) {
+            (WireFormat::AltCli, ProviderCall::Endpoint { path, model }) => of(model, path),
+            (_, ProviderCall::Endpoint { path, .. }) => {
+                at(path.strip_prefix("/v1").unwrap_or(path))
+            }
             (WireFormat::Native, ProviderCall::ListModels) => at("/models?limit=1000"),
             (WireFormat::AltCli, ProviderCall::ListModels) => at("/models?pageSize=1000"),
             (WireFormat::Native, ProviderCall::ListModelsAfter(last)) => {

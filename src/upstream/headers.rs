@@ -151,6 +151,8 @@ pub struct HeadParts<'a> {
     pub target: &'a str,
     /// Length of the body in bytes; `None` = there is no body.
     pub body_len: Option<usize>,
+    /// The content type of a body that is a form; `None` = it is JSON.
+    pub form: Option<&'a str>,
     /// The body was converted: the client's format headers do not apply.
     pub converted: bool,
     /// What a converted body needs in the native format's beta header.
@@ -195,7 +197,9 @@ pub fn build(method: http::Method, parts: &HeadParts<'_>) -> pingora::Result<Req
         let len = HeaderValue::from_str(itoa::Buffer::new().format(len));
         headers.insert(header::CONTENT_LENGTH, len.map_err(|_| invalid("the length"))?);
         // Of whatever type the client says that it is: the gateway has read it as JSON.
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let json = HeaderValue::from_static("application/json");
+        let form = parts.form.and_then(|form| HeaderValue::from_str(form).ok());
+        headers.insert(header::CONTENT_TYPE, form.unwrap_or(json));
     }
     credential(&mut headers, parts.provider)?;
     if parts.provider.kind.format() == crate::domain::format::WireFormat::Native

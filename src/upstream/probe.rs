@@ -65,6 +65,7 @@ async fn ask(
         endpoint: &endpoint,
         target: &target,
         body_len: body.as_ref().map(String::len),
+        form: None,
         converted: true,
         betas: &[],
         without_betas: &[],

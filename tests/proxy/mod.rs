@@ -26,6 +26,7 @@ mod credentials;
 mod cut_bodies;
 mod decisions;
 mod edge;
+mod endpoints;
 mod error_rules;
 mod error_words;
 mod events;

@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::ask::{self, MockAsk};
 use super::bench;
 use super::directive::{self, Directive, DirectiveError, Layer};
+use super::endpoints;
 use super::instance::Mock;
 use super::path::{self, MockOperation, Route};
 use super::play::Playback;
@@ -96,7 +97,11 @@ fn judge(mock: &Mock, parts: &Parts, bytes: &Bytes, serial: u64) -> (StagedAnswe
     if let Err(fault) = strict::method(&route, parts) {
         return (StagedAnswer::fault(route.format, &fault), Directive::default());
     }
-    let body: Result<Value, _> = serde_json::from_slice(bytes);
+    let body = match &route.operation {
+        MockOperation::Endpoint(endpoint) => endpoints::body(endpoint, parts, bytes),
+        _ => serde_json::from_slice::<Value>(bytes)
+            .map_err(|error| strict::bad_json(route.format, &error)),
+    };
     let mut asked = body.as_ref().map(|body| ask::read(&route, body)).unwrap_or_default();
     let directive = match directive_for(mock, parts, &route, &mut asked) {
         Ok(directive) => directive,
@@ -123,7 +128,8 @@ fn directive_for(
     route: &Route,
     asked: &mut MockAsk,
 ) -> Result<Directive, DirectiveError> {
-    let generating = route.operation == MockOperation::Generate;
+    let generating =
+        matches!(route.operation, MockOperation::Generate | MockOperation::Endpoint(_));
     let (mut layers, scripted) =
         mock.layers(credential(parts).as_deref().unwrap_or_default(), generating);
     let (marked, text) = directive::from_text(&asked.user_text)?;

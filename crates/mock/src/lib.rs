@@ -26,6 +26,7 @@ mod ask;
 mod bench;
 mod control;
 pub mod directive;
+mod endpoints;
 mod exchange;
 mod instance;
 mod path;

@@ -1,5 +1,6 @@
 //! Maps a path to the format and operation of the real services.
 
+use tollgate_formats::domain::endpoint::ApiEndpoint;
 use tollgate_formats::domain::format::WireFormat;
 
 /// The requested operation.
@@ -7,6 +8,8 @@ use tollgate_formats::domain::format::WireFormat;
 pub(super) enum MockOperation {
     Generate,
     CountTokens,
+    /// An endpoint beside the replies.
+    Endpoint(&'static ApiEndpoint),
     ListModels,
     GetModel(String),
 }
@@ -41,6 +44,9 @@ pub(super) fn parse(path: &str) -> Option<Route> {
         "/v1/models" => Route::plain(WireFormat::Chat, ListModels),
         "/v1beta/models" => Route::plain(WireFormat::AltCli, ListModels),
         _ => {
+            if let Some(endpoint) = ApiEndpoint::of(path) {
+                return Some(Route::plain(endpoint.format, MockOperation::Endpoint(endpoint)));
+            }
             if let Some(verb) = path.strip_prefix("/v1internal:") {
                 return alt_verb(verb, None).map(|route| Route { wrapped: true, ..route });
             }
@@ -65,7 +71,10 @@ fn alt_verb(verb: &str, model: Option<&str>) -> Option<Route> {
         "generateContent" => (MockOperation::Generate, Some(false)),
         "streamGenerateContent" => (MockOperation::Generate, Some(true)),
         "countTokens" => (MockOperation::CountTokens, None),
-        _ => return None,
+        _ => {
+            let endpoint = ApiEndpoint::of(verb).filter(|endpoint| endpoint.is_action())?;
+            (MockOperation::Endpoint(endpoint), None)
+        }
     };
     Some(Route {
         format: WireFormat::AltCli,

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::answer;
 use super::ask::MockAsk;
 use super::directive::{Chunking, Directive};
+use super::endpoints;
 use super::path::{MockOperation, Route};
 use super::play::{PlayStep, gzip, writes};
 use super::query::query;
@@ -35,11 +36,11 @@ pub(super) struct StagedAnswer {
 }
 
 impl StagedAnswer {
-    fn whole(format: WireFormat, status: u16, body: impl Into<Bytes>) -> Self {
+    pub(super) fn whole(format: WireFormat, status: u16, body: impl Into<Bytes>) -> Self {
         Self { format, status, content_type: JSON, pieces: vec![body.into()], streaming: false }
     }
 
-    fn json(format: WireFormat, value: &Value) -> Self {
+    pub(super) fn json(format: WireFormat, value: &Value) -> Self {
         Self::whole(format, 200, value.to_string())
     }
 
@@ -48,7 +49,7 @@ impl StagedAnswer {
         Self::whole(format, fault.status, fault.body(format).to_string())
     }
 
-    fn stream(format: WireFormat, events: Vec<String>) -> Self {
+    pub(super) fn stream(format: WireFormat, events: Vec<String>) -> Self {
         let pieces = events.into_iter().map(Bytes::from).collect();
         Self { format, status: 200, content_type: EVENTS, pieces, streaming: true }
     }
@@ -59,7 +60,7 @@ pub(super) fn answer(
     route: &Route,
     directive: &Directive,
     parts: &Parts,
-    body: Result<Value, serde_json::Error>,
+    body: Result<Value, WireFault>,
     asked: &MockAsk,
     serial: u64,
 ) -> StagedAnswer {
@@ -72,11 +73,17 @@ pub(super) fn answer(
             return StagedAnswer::json(format, &models::list(format, &shown_models(directive)));
         }
         MockOperation::GetModel(id) => return model(format, directive, id),
+        MockOperation::Endpoint(endpoint) => {
+            return match body {
+                Ok(body) => endpoints::answer(endpoint, &asked.model, &body, directive),
+                Err(fault) => StagedAnswer::fault(format, &fault),
+            };
+        }
         MockOperation::Generate | MockOperation::CountTokens => {}
     }
     let body = match body {
         Ok(body) => body,
-        Err(error) => return StagedAnswer::fault(format, &strict::bad_json(format, &error)),
+        Err(fault) => return StagedAnswer::fault(format, &fault),
     };
     if let Err(fault) =
         strict::request(route, parts, &body, asked, directive.strict.unwrap_or(true))

@@ -144,6 +144,10 @@ const fn part_number(kind: PartKind) -> u64 {
         PartKind::CodeExecution => 11,
         PartKind::WebFetch => 12,
         PartKind::PartnerSearch => 13,
+        PartKind::Image => 14,
+        PartKind::Second => 15,
+        PartKind::Character => 16,
+        PartKind::Query => 17,
     }
 }
 

@@ -54,7 +54,9 @@ pub(in crate::proxy) async fn answer(
     let model = match &route.operation {
         Operation::ListModels => None,
         Operation::GetModel(id) => Some(id),
-        Operation::Generate | Operation::CountTokens => return Ok(Arrived::PassesOn(route)),
+        Operation::Generate | Operation::CountTokens | Operation::Endpoint(_) => {
+            return Ok(Arrived::PassesOn(route));
+        }
     };
     let identified = identify::identify(session, ctx, &route)?;
     ctx.stage("identified");

@@ -14,12 +14,14 @@ use super::{answer, provider_headers};
 use crate::proxy::context::RequestContext;
 
 /// What of a forwarded reply decides about its head.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(in crate::proxy) struct ReplyFacts {
     /// The reply is a stream of events.
     pub streamed: bool,
     /// The provider's format is not the client's.
     pub converted: bool,
+    /// It is neither events nor JSON, but of the type that the provider names.
+    pub is_opaque: bool,
     /// The client gets other bytes than the provider sent.
     pub changed: bool,
     /// The length of the client's body, if all of it has arrived.
@@ -61,6 +63,9 @@ pub(in crate::proxy) fn build(
             && !rules.drop_response.iter().any(|dropped| dropped == name)
     };
     of_gateway(&mut headers, forwarded.streamed && !(forwarded.converted && ctx.reads_array()));
+    if let Some(own) = from.headers.get(CONTENT_TYPE).filter(|_| forwarded.is_opaque) {
+        headers.insert(CONTENT_TYPE, own.clone());
+    }
     if !forwarded.converted {
         for (name, value) in &from.headers {
             if goes_on(name.as_str()) {

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::limit_refusal;
 use super::refusal_reply::RefusalReply;
-use crate::domain::feature::Feature;
+use crate::domain::feature::{Feature, Sort};
 use crate::domain::fee::Fee;
 use crate::domain::ids::WordId;
 use crate::domain::price::CostKind;
@@ -61,6 +61,10 @@ pub enum Refusal {
     ConversionTimedOut,
     UnknownEncoding,
     DamagedEncoding,
+    /// The body is a form where JSON is expected, or the reverse.
+    ContentType {
+        takes_form: bool,
+    },
     BadRequest(String),
     ModelNotAllowed {
         model: String,
@@ -166,12 +170,18 @@ impl Refusal {
             Self::UnknownEncoding => {
                 invalid(415, "the content encoding is not one of gzip, deflate, br, zstd")
             }
+            Self::ContentType { takes_form } => invalid(415, wrong_type(*takes_form)),
             Self::DamagedEncoding => invalid(400, "the compressed body is damaged"),
             Self::BadRequest(message) => invalid(400, message.as_str()),
             Self::ModelNotAllowed { model, member } => {
                 let of =
                     member.as_ref().map(|m| format!(", which `{m}` names")).unwrap_or_default();
                 forbidden(format!("this key may not use the model {model}{of}"))
+            }
+            Self::FeatureNotAllowed { feature, member, by: DeniedBy::Providers }
+                if feature.row().sort == Sort::Endpoint =>
+            {
+                not_served(*feature, member)
             }
             Self::FeatureNotAllowed { feature, member, .. } => feature_denied(*feature, member),
             Self::ClientNotAllowed => forbidden("this key may not be used with this client"),
@@ -287,6 +297,7 @@ impl Refusal {
             Self::BodyBudgetExceeded => "body_budget_exceeded",
             Self::ConversionTimedOut => "conversion_timed_out",
             Self::UnknownEncoding | Self::DamagedEncoding => "encoding",
+            Self::ContentType { .. } => "content_type",
             Self::BadRequest(_) => "bad_request",
             Self::ModelNotAllowed { .. } => "model_not_allowed",
             Self::FeatureNotAllowed { .. } => "feature_not_allowed",
@@ -351,6 +362,26 @@ fn feature_denied(feature: Feature, member: &str) -> RefusalReply {
     let mut reply = forbidden(message).code("feature_not_allowed");
     reply.extra = vec![("field", json!(member)), ("feature", json!(name))];
     reply
+}
+
+/// No provider of the model has the endpoint.
+fn not_served(feature: Feature, path: &str) -> RefusalReply {
+    let name = feature.as_str();
+    let message = format!(
+        "no provider of this key that has the model serves `{path}`: an administrator can add one, \
+         or allow {name} at one whose service has it"
+    );
+    let mut reply = not_found(message).code("endpoint_not_served");
+    reply.extra = vec![("feature", json!(name))];
+    reply
+}
+
+fn wrong_type(takes_form: bool) -> &'static str {
+    if takes_form {
+        "this path takes a form: send `content-type: multipart/form-data` with a boundary"
+    } else {
+        "this path takes JSON: send `content-type: application/json`"
+    }
 }
 
 fn tool_not_priced(feature: Feature, member: &str, fee: Fee, model: &str) -> RefusalReply {

@@ -12,6 +12,7 @@ use crate::domain::usage::Usage;
 use crate::formats::bom;
 use crate::formats::convert::{self, ReplyContext, ReplyProblem, StreamConverter, StreamProblem};
 use crate::formats::count;
+use crate::formats::embeddings::{self, EmbeddingsReply};
 use crate::formats::error::{self, ErrorReply, UpstreamError, words};
 use crate::formats::native::safeguards::reply::CheckedReply;
 use crate::formats::usage::{Bill, HideUsageChunk, UsageReader};
@@ -62,8 +63,9 @@ pub(in crate::proxy) enum Shape {
 /// A reply in one piece, collected to be converted.
 pub(in crate::proxy) struct WholeReply {
     pub from: WireFormat,
-    pub to: WireFormat,
-    pub context: ReplyContext,
+    pub form: WholeForm,
+    /// Tokens of the request, if the reply does not report them.
+    pub estimated_input: u64,
     pub collected: Vec<u8>,
     /// What is collected, and what is built of it.
     pub reservation: BodyReservation,
@@ -71,7 +73,29 @@ pub(in crate::proxy) struct WholeReply {
     pub most: usize,
 }
 
+/// What it is converted to.
+pub(in crate::proxy) enum WholeForm {
+    /// A reply of this format.
+    Reply { to: WireFormat, context: ReplyContext },
+    /// Embeddings in the other form.
+    Embeddings(EmbeddingsReply),
+}
+
 impl WholeReply {
+    /// # Errors
+    /// Why it cannot be converted.
+    fn convert(&self, usage: Usage) -> Result<Vec<u8>, ReplyProblem> {
+        let (from, collected) = (self.from, &self.collected);
+        match &self.form {
+            WholeForm::Reply { to, context } => {
+                convert::reply(from, *to, collected, usage, context)
+            }
+            WholeForm::Embeddings(form) => {
+                embeddings::reply(form, from, collected, usage.total_input())
+            }
+        }
+    }
+
     /// Holds what is collected, with `more` bytes.
     fn hold(&mut self, more: usize) -> Result<(), BudgetExceeded> {
         self.reservation.hold_beside_body(self.collected.len() + more, self.most)
@@ -230,12 +254,10 @@ impl ReshapedReply {
                     self.over_budget = Some(full);
                     return Bytes::new();
                 }
-                let input = whole.context.estimated_input;
+                let input = whole.estimated_input;
                 let usage = self.reader.as_ref().map(|reader| reader.estimate(input));
                 let usage = usage.unwrap_or_default();
-                let WholeReply { from, to, context, collected, .. } = &**whole;
-                let convert = || convert::reply(*from, *to, collected, usage, context);
-                match beside_others(collected.len(), convert) {
+                match beside_others(whole.collected.len(), || whole.convert(usage)) {
                     Ok(converted) => converted.into(),
                     Err(e) => {
                         self.problem = Some(e.to_string());

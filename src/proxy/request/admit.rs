@@ -24,7 +24,7 @@ pub(in crate::proxy) struct Admitted {
     pub preferred: Option<ProviderId>,
 }
 
-/// Takes the request's place among the limits. Token counting has none. The admin token has no
+/// Takes the request's place among the limits. Token counting takes none. The admin token has no
 /// limits, but its requests count towards providers' limits.
 ///
 /// # Errors
@@ -40,7 +40,7 @@ pub(in crate::proxy) async fn admit(
     // Reading the body may have taken long: the request counts from now on, with all that it costs.
     let now = ctx.now();
     identified.caller.usable(now)?;
-    if *operation != Operation::Generate {
+    if !operation.is_metered() {
         let preferred = selected.preferred;
         return Ok(Admitted { selected, preferred });
     }

@@ -12,11 +12,14 @@ use http::HeaderName;
 use http::header::CONTENT_ENCODING;
 use pingora::proxy::Session;
 
+use super::endpoint_body::{self, FormBody, ReadBody};
 use super::identify::Identified;
 use super::received::{self, Received};
 use crate::config::Live;
+use crate::domain::endpoint::{EndpointAsk, ReplyFigures};
 use crate::domain::feature::{FEATURES, Feature};
 use crate::domain::feature_policy::FeatureUse;
+use crate::domain::fee::Fee;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::SessionId;
 use crate::domain::named_model::NamedModel;
@@ -49,6 +52,10 @@ pub struct Inbound {
     pub stream: bool,
     /// The decoded body, in the pieces in which it arrived; empty once it is released.
     pub body: Vec<Bytes>,
+    /// What a form has; `None` if the body is JSON.
+    pub form: Option<Box<FormBody>>,
+    /// What is asked of an endpoint.
+    pub ask: Option<Arc<EndpointAsk>>,
     /// Boxed: the stages pass it on ten times.
     pub peek: Box<Peek>,
     pub session: SessionId,
@@ -60,6 +67,11 @@ impl Inbound {
     /// Bytes of the body.
     pub fn body_len(&self) -> usize {
         self.body.iter().map(Bytes::len).sum()
+    }
+
+    /// The JSON that was peeked at: the body, or a form's fields.
+    pub fn json(&self) -> &[Bytes] {
+        self.form.as_ref().map_or(&self.body, |form| form.json())
     }
 
     /// Drops the body: no further attempt is possible.
@@ -92,8 +104,17 @@ pub(in crate::proxy) async fn body(
     bom::strip(&mut received.pieces);
     let key = (ctx.live.explain_cache_misses && route.operation == Operation::Generate)
         .then(|| Arc::clone(&ctx.gateway.cache_sessions.key));
-    let (received, peek, print) = peeked(received, &ctx.live, key).await?;
-    let inbound = look(session, ctx, received, peek, route)?;
+    let mut print = None;
+    let inbound = if let Some(endpoint) = route.operation.endpoint() {
+        let depth = ctx.live.max_json_depth;
+        let read = endpoint_body::read(session, endpoint, route, received, depth).await?;
+        let ReadBody { received, peek, ask, form } = read;
+        look(session, ctx, Looked { received, peek, ask: Some(ask), form }, route)?
+    } else {
+        let (received, peek, own) = peeked(received, &ctx.live, key).await?;
+        print = own;
+        look(session, ctx, Looked { received, peek, ask: None, form: None }, route)?
+    };
     ctx.is_tool_check |= is_tool_check(session, ctx, &inbound);
     if let Some(record) = &mut ctx.record {
         record.body = Some(BodyFacts {
@@ -104,11 +125,12 @@ pub(in crate::proxy) async fn body(
             format: ctx.format,
             features: inbound.features.clone(),
             print,
+            ask: inbound.ask.clone(),
         });
     }
     identified.renew(ctx)?;
     if let Some(trace) = &mut ctx.trace {
-        trace.request(ctx.format, &inbound.body);
+        trace.request(ctx.format, inbound.json());
     }
     if route.operation == Operation::Generate {
         ctx.transcript = transcript(ctx, &identified.caller, &inbound);
@@ -169,20 +191,36 @@ async fn peeked(
     Ok(peeking.await.ok_or(Refusal::Internal)??)
 }
 
+/// A body that was read, and peeked at.
+struct Looked {
+    received: Received,
+    peek: Box<Peek>,
+    ask: Option<Arc<EndpointAsk>>,
+    form: Option<Box<FormBody>>,
+}
+
 fn look(
     session: &Session,
     ctx: &mut RequestContext,
-    received: Received,
-    mut peek: Box<Peek>,
+    looked: Looked,
     route: &Route,
 ) -> Result<Inbound, Refusal> {
-    let Received { pieces: body, reservation } = received;
-    ctx.format = peek.format(route.format);
+    let Looked { received: Received { pieces: body, reservation }, mut peek, ask, form } = looked;
+    let endpoint = route.operation.endpoint();
+    ctx.format = endpoint.map_or_else(|| peek.format(route.format), |endpoint| endpoint.format);
     peek.check(ctx.format, route)?;
-    let model =
-        route.model_in_path.clone().or_else(|| peek.model.clone()).ok_or(Refusal::Internal)?;
+    let default = || endpoint?.default_model.map(ToOwned::to_owned);
+    let model = route.model_in_path.clone().or_else(|| peek.model.clone()).or_else(default);
+    let model = model.ok_or(Refusal::Internal)?;
     let named = peek.named_models(&model);
     let mut features = std::mem::take(&mut peek.features);
+    if let Some(endpoint) = endpoint {
+        // Of an endpoint's own members some have the names of features, and mean something else.
+        if endpoint.figures == ReplyFigures::Own {
+            features.clear();
+        }
+        features.push(FeatureUse::new(endpoint.feature, endpoint.path, Fee::Free));
+    }
     features.extend(features_of_head(session));
     let is_search = |named: &NamedModel| Feature::is_search_of_name(&named.name);
     if Feature::is_search_of_name(&model) || named.iter().any(is_search) {
@@ -197,6 +235,7 @@ fn look(
         .session_headers
         .iter()
         .find_map(|name| headers.get(name)?.to_str().ok().filter(|v| !v.trim().is_empty()));
+    let json = form.as_ref().map_or(&body[..], |form| form.json());
     let hints = SessionHints {
         header,
         metadata_user_id: peek.metadata_user_id.as_deref(),
@@ -204,7 +243,7 @@ fn look(
         metadata_session_id: peek.metadata_session_id.as_deref(),
         previous_response_id: peek.previous_response_id.as_deref(),
         // The same words in another format belong to another client's conversation.
-        first_messages_hash: peek.first_messages_hash(&body).map(|hash| hash ^ ctx.format as u64),
+        first_messages_hash: peek.first_messages_hash(json).map(|hash| hash ^ ctx.format as u64),
         fallback: ctx.id,
     };
     let session = session::derive(&hints);
@@ -214,6 +253,8 @@ fn look(
         features,
         stream,
         body,
+        form,
+        ask,
         peek,
         session,
         reservation: Some(reservation),

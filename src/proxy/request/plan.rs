@@ -147,7 +147,8 @@ fn named_nowhere<'i>(snapshot: &Snapshot, inbound: &'i Inbound) -> Option<&'i Na
 
 /// The same of a feature.
 fn used_nowhere<'i>(snapshot: &Snapshot, inbound: &'i Inbound) -> Option<&'i FeatureUse> {
-    let fits = |p: &Arc<Provider>, used: &FeatureUse| used.fits(&p.features, false);
+    let fits =
+        |p: &Arc<Provider>, used: &FeatureUse| used.fits(&p.features, p.kind.format(), false);
     let refusing = |used: &&FeatureUse| serving(snapshot, inbound).any(|p| !fits(p, used));
     let everywhere = |used: &&FeatureUse| !serving(snapshot, inbound).any(|p| fits(p, used));
     inbound.features.iter().find(everywhere).or_else(|| inbound.features.iter().find(refusing))

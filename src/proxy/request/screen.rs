@@ -56,7 +56,7 @@ pub(in crate::proxy) async fn screen(
     let (words, depth) = (Arc::clone(&snapshot.words), ctx.live.max_json_depth);
     let searched = Arc::clone(&inbound);
     let searching = by_size(inbound.body_len(), move || {
-        find(&words, &searched.body, &searched.peek.pieces, depth)
+        find(&words, searched.json(), &searched.peek.pieces, depth)
     });
     let found = searching.await.ok_or(Refusal::Internal)??;
     found.map_or(Ok(Screened(inbound)), |id| Err(Refusal::SensitiveWord { id }))

@@ -154,7 +154,7 @@ impl<'a> ToSelect<'a> {
         blocked: &[(ProviderId, Blocked)],
     ) -> Result<Selection, NoProvider> {
         let Self { ctx, identified, inbound, .. } = self;
-        let is_billed = *self.operation == Operation::Generate;
+        let is_billed = self.operation.is_billed();
         let is_limited = identified.caller.has_money_limit();
         let needs_price = is_billed && !ctx.live.unpriced.serves(is_limited);
         let is_refused = needs_price && unpriced(&identified.snapshot, inbound).is_some();
@@ -168,7 +168,7 @@ impl<'a> ToSelect<'a> {
     fn reservation(self, ask: &SelectInput<'_>) -> NanoUsd {
         let Self { ctx, identified, inbound, operation } = self;
         let mode = ctx.gateway.fixed.reservation;
-        if mode == Reservation::Off || *operation != Operation::Generate {
+        if mode == Reservation::Off || !operation.is_billed() {
             return NanoUsd::ZERO;
         }
         let (max_tokens, choices) = inbound.peek.output_bound(ctx.format);
@@ -184,6 +184,9 @@ impl<'a> ToSelect<'a> {
             is_fast: inbound.peek.is_fast,
         };
         let (snapshot, uses) = (&identified.snapshot, inbound.peek.tool_bounds.uses);
+        if let Some(asked) = inbound.ask.as_ref().filter(|asked| asked.endpoint.has_units()) {
+            return snapshot.reservation_of_units(mode, ask, &forecast, asked);
+        }
         let own = snapshot.reservation(mode, ask, &forecast);
         snapshot.reservation_beside(mode, ask, &forecast, own, uses)
     }

@@ -23,6 +23,8 @@ pub struct ForwardedReply {
     pub streamed: bool,
     /// The provider's format is not the client's.
     pub converted: bool,
+    /// Neither events nor JSON.
+    is_opaque: bool,
     pub(super) reply: ReshapedReply,
     /// Only the first bytes tell whether it is a stream.
     unsure: Option<Unsure>,
@@ -59,15 +61,16 @@ impl ForwardedReply {
     /// first bytes come.
     pub(super) fn new(
         status: u16,
-        streamed: bool,
-        converted: bool,
+        facts: ReplyFacts,
         reply: ReshapedReply,
         unsure: Option<Unsure>,
     ) -> Self {
+        let ReplyFacts { streamed, converted, is_opaque, .. } = facts;
         Self {
             status,
             streamed,
             converted,
+            is_opaque,
             reply,
             unsure,
             is_unfit: false,
@@ -113,6 +116,7 @@ impl ForwardedReply {
         ReplyFacts {
             streamed: self.streamed,
             converted: self.converted,
+            is_opaque: self.is_opaque,
             changed: self.converted || self.reply.is_changed(),
             length: self.length,
         }

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use super::keepalive::KeepAlive;
 use super::tally::AttemptTally;
+use crate::domain::format::WireFormat;
 use crate::domain::provider::Provider;
+use crate::formats::embeddings;
 use crate::formats::route::{Operation, Route};
 use crate::proxy::context::RequestContext;
 use crate::proxy::request::identify::Identified;
@@ -46,9 +48,13 @@ impl Forwarding {
         Box::new(Self { identified, inbound, route, order, next: 0, deadline, tally, keepalive })
     }
 
-    /// The call that implements the client's operation.
-    pub fn call<'a>(&self, model: &'a str) -> ProviderCall<'a> {
+    /// The call that implements the client's operation at a provider of this format.
+    pub fn call<'a>(&self, format: WireFormat, model: &'a str) -> ProviderCall<'a> {
         match self.route.operation {
+            Operation::Endpoint(endpoint) => {
+                let path = embeddings::path(endpoint, format);
+                ProviderCall::Endpoint { path, model }
+            }
             Operation::CountTokens => ProviderCall::CountTokens { model },
             _ => ProviderCall::Generate { model, stream: self.inbound.stream },
         }

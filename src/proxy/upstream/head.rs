@@ -18,7 +18,8 @@ pub(in crate::proxy) fn build(
     let Running { request, forwarding, attempt } = running;
     let (link, provider, rendered) = (attempt.link()?, &attempt.provider, &mut attempt.rendered);
     let endpoint = link.endpoint();
-    let mut path = endpoint.path(provider.kind.format(), forwarding.call(&attempt.model));
+    let format = provider.kind.format();
+    let mut path = endpoint.path(format, forwarding.call(format, &attempt.model));
     if let Some(query) = rendered.query.take() {
         path.push('?');
         path.push_str(&query);
@@ -29,6 +30,7 @@ pub(in crate::proxy) fn build(
         endpoint,
         target: &path,
         body_len: Some(rendered.len()),
+        form: forwarding.inbound.form.as_ref().map(|form| &*form.content_type),
         converted: rendered.is_converted(),
         betas: rendered.betas,
         without_betas: rendered.without_betas,

@@ -8,18 +8,23 @@ use pingora::http::ResponseHeader;
 
 use super::error_body::ErrorBody;
 use super::failure::Failure;
+use super::forwarding::Forwarding;
 use super::forwarded_reply::{ForwardedReply, Unsure};
 use super::incoming::Incoming;
 use super::rendered::ReplyForm;
 use super::running::Running;
+use crate::domain::format::WireFormat;
 use crate::formats::convert::StreamConverter;
+use crate::formats::count;
 use crate::formats::route::Operation;
-use crate::formats::usage::UsageReader;
+use crate::formats::usage::{BodyKind, UsageReader};
 use crate::policy::failure::UnusableReply;
 use crate::proxy::body_budget::BodyReservation;
 use crate::proxy::coding::{Coding, StreamDecoder};
 use crate::proxy::reply::refusal::Refusal;
-use crate::proxy::reply::reshape::{ReshapedReply, Shape, WholeReply};
+use crate::proxy::context::RequestContext;
+use crate::proxy::reply::client_head::ReplyFacts;
+use crate::proxy::reply::reshape::{ReshapedReply, Shape, WholeForm, WholeReply};
 
 /// Takes the head of a provider's reply (`upstream_response_filter`).
 ///
@@ -46,7 +51,8 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
         .map_err(|_| unusable(UnusableReply::WrongFormat))?
         .map(Box::new);
     let form = std::mem::take(&mut attempt.rendered.reply);
-    let converted = matches!(form, ReplyForm::Convert(_));
+    let endpoint = forwarding.route.operation.endpoint();
+    let converted = matches!(form, ReplyForm::Convert(_) | ReplyForm::Embeddings(_));
     let hides_usage = matches!(form, ReplyForm::HideUsage);
     let asked = stream_asked && generates;
     let (streamed, unsure) = match Sort::of(content_type, asked) {
@@ -57,38 +63,69 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     };
     // A stream that was not requested cannot be converted, nor can a single reply in place of a
     // stream.
-    if converted && streamed != stream_asked {
+    let kind = match (endpoint, streamed) {
+        (Some(_), false) if !is_json(content_type) => BodyKind::Other,
+        (_, true) => BodyKind::Events,
+        (_, false) => BodyKind::Json,
+    };
+    if converted && streamed != (stream_asked && endpoint.is_none()) {
         return Err(unusable(UnusableReply::WrongFormat).into());
     }
     let shape = match form {
-        _ if !generates => Shape::Count(Vec::new()),
+        _ if !generates && endpoint.is_none() => Shape::Count(Vec::new()),
         ReplyForm::HideUsage if streamed => Shape::HideUsage(Box::default()),
         ReplyForm::AsIs | ReplyForm::HideUsage => Shape::AsIs,
         ReplyForm::Convert(context) if streamed => {
             Shape::Events(Box::new(StreamConverter::new(format, request.format, *context)))
         }
-        ReplyForm::Convert(context) => Shape::Whole(Box::new(WholeReply {
-            from: format,
-            to: request.format,
-            context: *context,
-            collected: Vec::new(),
-            reservation: BodyReservation::new(
-                &request.gateway.bodies,
-                forwarding.identified.caller.user_id(),
-            ),
-            most: request.live.max_inflight_body_bytes,
-        })),
+        ReplyForm::Convert(context) => {
+            whole(request, forwarding, format, WholeForm::Reply { to: request.format, context: *context })
+        }
+        ReplyForm::Embeddings(form) => {
+            whole(request, forwarding, format, WholeForm::Embeddings(*form))
+        }
     };
     let reader = match &shape {
         // A converter reads the stream itself, usage included.
         Shape::Events(_) => None,
-        _ => generates.then(|| UsageReader::new(format, streamed)),
+        _ => match endpoint {
+            Some(endpoint) => Some(UsageReader::of_endpoint(endpoint.figures, kind)),
+            None => generates.then(|| UsageReader::new(format, streamed)),
+        },
     };
     let mut reply = ReshapedReply::new(decoder, reader, shape);
     reply.check = attempt.rendered.check.take();
-    let forwarded = ForwardedReply::new(status, streamed, converted, reply, unsure);
+    let forwarded = ForwardedReply::new(
+        status,
+        ReplyFacts { streamed, converted, is_opaque: kind == BodyKind::Other, ..ReplyFacts::default() },
+        reply,
+        unsure,
+    );
     attempt.incoming = Incoming::Reply(Box::new(forwarded));
     Ok(())
+}
+
+/// A reply that is converted in one piece.
+fn whole(
+    request: &RequestContext,
+    forwarding: &Forwarding,
+    from: WireFormat,
+    form: WholeForm,
+) -> Shape {
+    let user = forwarding.identified.caller.user_id();
+    Shape::Whole(Box::new(WholeReply {
+        from,
+        form,
+        estimated_input: count::from_peek(&forwarding.inbound.peek),
+        collected: Vec::new(),
+        reservation: BodyReservation::new(&request.gateway.bodies, user),
+        most: request.live.max_inflight_body_bytes,
+    }))
+}
+
+/// Whether a type is JSON, or none is named.
+fn is_json(content_type: &[u8]) -> bool {
+    content_type.is_empty() || begins_with(content_type, b"application/json")
 }
 
 /// What a reply is by its type.

@@ -14,6 +14,7 @@ use super::attempt::Attempt;
 use super::failure::Failure;
 use super::forwarding::Forwarding;
 use super::rendered::{Rendered, ReplyForm};
+use crate::domain::endpoint::{ApiEndpoint, ReplyFigures};
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{RequestId, UserId};
 use crate::domain::key::CacheTtl;
@@ -24,7 +25,7 @@ use crate::formats::convert::{self, RequestOptions, proofs};
 use crate::formats::native::safeguards::{self, reply::CheckedReply};
 use crate::formats::peek::{self, Peek, PeekLimits};
 use crate::formats::route::{self, Operation};
-use crate::formats::{count, edit, responses::instructions};
+use crate::formats::{count, edit, embeddings, responses::instructions};
 use crate::proxy::blocking::INLINE_MAX;
 use crate::proxy::body_budget::{BodyReservation, ELEMENT_WEIGHT};
 use crate::proxy::caller::Principal;
@@ -51,7 +52,7 @@ struct RenderSource {
     format: WireFormat,
     query: Option<String>,
     model_in_path: bool,
-    counts_tokens: bool,
+    operation: Operation,
     /// Tool calls are checked by the gateway if the provider does not.
     checks: bool,
     without_reasoning: bool,
@@ -113,7 +114,7 @@ impl RenderSource {
             format: ctx.format,
             query: ctx.head.query.clone(),
             model_in_path: forwarding.route.model_in_path.is_some(),
-            counts_tokens: forwarding.route.operation == Operation::CountTokens,
+            operation: forwarding.route.operation.clone(),
             checks: ctx.live.safeguards.model.is_some(),
             without_reasoning: attempt.without_reasoning,
             json_array: forwarding.inbound.stream && ctx.reads_array(),
@@ -138,6 +139,9 @@ impl RenderSource {
             let check = if named_by_client { route::check_model } else { route::check_redirect };
             check(&self.model)?;
         }
+        if let Some(endpoint) = self.operation.endpoint() {
+            return self.of_endpoint(endpoint, to);
+        }
         // A wrapped alt-cli body is unwrapped for a provider, and the reply wrapped again: that is
         // a conversion too.
         let mut rendered = if self.format == to && !self.inbound.peek.wrapped {
@@ -152,7 +156,7 @@ impl RenderSource {
             rendered.without_betas = &safeguards::BETAS;
             let task = || safeguards::checker::task(&self.inbound.body.concat());
             rendered.check =
-                (self.checks && !self.counts_tokens).then(|| Box::new(CheckedReply::new(task())));
+                (self.checks && !self.counts_tokens()).then(|| Box::new(CheckedReply::new(task())));
         }
         if self.without_reasoning
             && let Some(body) = proofs::strip_all(to, &rendered.body.concat())
@@ -166,6 +170,46 @@ impl RenderSource {
             }
         }
         Ok(rendered)
+    }
+
+    fn counts_tokens(&self) -> bool {
+        self.operation == Operation::CountTokens
+    }
+
+    /// The request to an endpoint: as it came but for the model, or embeddings in the other form.
+    fn of_endpoint(
+        &mut self,
+        endpoint: &'static ApiEndpoint,
+        to: WireFormat,
+    ) -> Result<Rendered, Refusal> {
+        let query = self.query.take();
+        let is_redirected = *self.model != *self.inbound.model;
+        let body = &self.inbound.body;
+        let is_action = [self.format, to].map(|format| format == WireFormat::AltCli);
+        if let [false, false] = is_action {
+            if endpoint.figures == ReplyFigures::OfFormat(self.format) && to == self.format {
+                return self.as_it_came();
+            }
+            let body = match (&self.inbound.form, is_redirected) {
+                (_, false) => body.clone(),
+                (None, true) => edit::set_model(body, &self.inbound.peek, &self.model),
+                (Some(form), true) => {
+                    let place = form.model.clone().ok_or(Refusal::Internal)?;
+                    edit::replace(body, place, self.model.as_bytes())
+                }
+            };
+            return Ok(Rendered::new(body, query, ReplyForm::AsIs));
+        }
+        let whole = body.concat();
+        if let [true, true] = is_action {
+            let renamed = is_redirected.then(|| embeddings::with_model(&whole, &self.model));
+            let body = renamed.flatten().map_or_else(|| body.clone(), |body| vec![body.into()]);
+            return Ok(Rendered::new(body, query, ReplyForm::AsIs));
+        }
+        let (model, upstream) = (&*self.inbound.model, &*self.model);
+        let converted = embeddings::request(endpoint, to, &whole, model, upstream)?;
+        let reply = ReplyForm::Embeddings(Box::new(converted.reply));
+        Ok(Rendered::new(vec![converted.body.into()], None, reply))
     }
 
     fn as_it_came(&mut self) -> Result<Rendered, Refusal> {
@@ -253,7 +297,7 @@ impl RenderSource {
         request.reply.json_array = self.json_array;
         let query = (to == WireFormat::AltCli && inbound.stream).then(|| "alt=sse".to_owned());
         // The answer to a request for a token count has no wrapper.
-        let reply = match self.counts_tokens {
+        let reply = match self.counts_tokens() {
             true => ReplyForm::AsIs,
             false => ReplyForm::Convert(Box::new(request.reply)),
         };

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use crate::formats::convert::ReplyContext;
+use crate::formats::embeddings::EmbeddingsReply;
 use crate::formats::native::safeguards::reply::CheckedReply;
 
 /// The request for the provider.
@@ -31,6 +32,8 @@ pub(in crate::proxy) enum ReplyForm {
     HideUsage,
     /// The reply is converted from the provider's format.
     Convert(Box<ReplyContext>),
+    /// Embeddings are converted.
+    Embeddings(Box<EmbeddingsReply>),
 }
 
 impl Rendered {
@@ -51,6 +54,6 @@ impl Rendered {
 
     /// Whether the provider's format is not the client's.
     pub(super) const fn is_converted(&self) -> bool {
-        matches!(self.reply, ReplyForm::Convert(_))
+        matches!(self.reply, ReplyForm::Convert(_) | ReplyForm::Embeddings(_))
     }
 }

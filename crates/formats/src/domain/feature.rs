@@ -5,6 +5,7 @@
 //! format: no two formats give one word two meanings.
 
 use super::fee::{Fee, TOOLS};
+use super::format::WireFormat;
 use super::price::CostKind;
 
 /// One feature, or a class of them.
@@ -35,6 +36,13 @@ pub enum Feature {
     Workspace,
     HostedTools,
     UnpricedTools,
+    Embeddings,
+    Rerank,
+    Moderations,
+    Completions,
+    Images,
+    Audio,
+    Compact,
 }
 
 /// What a feature is.
@@ -48,6 +56,8 @@ pub enum Sort {
     Payer,
     /// A name for several tools.
     Class,
+    /// An endpoint beside the replies (`super::endpoint`).
+    Endpoint,
 }
 
 /// One row: a feature, and how it stands in a request.
@@ -74,6 +84,8 @@ pub struct FeatureRow {
     pub fee: Fee,
     /// The same of some of its types and members, without a path.
     pub other_fees: &'static [(&'static str, Fee)],
+    /// The formats of the providers that serve an endpoint unless their record says otherwise.
+    pub served_by: &'static [WireFormat],
     /// One line for people.
     pub doc: &'static str,
 }
@@ -89,11 +101,18 @@ const NONE: FeatureRow = FeatureRow {
     is_converted: false,
     fee: Fee::Free,
     other_fees: &[],
+    served_by: &[],
     doc: "",
 };
 
+/// Formats of the providers that have OpenAI's other paths.
+const OPENAI: &[WireFormat] = &[WireFormat::Chat, WireFormat::Responses];
+
+/// A request to an endpoint uses its feature alone, whatever the provider's format.
+const ENDPOINT: FeatureRow = FeatureRow { sort: Sort::Endpoint, is_converted: true, ..NONE };
+
 /// Every feature, in the order of [`Feature`].
-pub static FEATURES: [FeatureRow; 23] = [
+pub static FEATURES: [FeatureRow; 30] = [
     FeatureRow {
         feature: Feature::WebSearch,
         name: "web_search",
@@ -321,6 +340,55 @@ pub static FEATURES: [FeatureRow; 23] = [
         doc: "The tools above without a price for the requested model.",
         ..NONE
     },
+    FeatureRow {
+        feature: Feature::Embeddings,
+        name: "embeddings",
+        served_by: &[WireFormat::Chat, WireFormat::Responses, WireFormat::AltCli],
+        doc: "Embeddings, at any of their paths.",
+        ..ENDPOINT
+    },
+    FeatureRow {
+        feature: Feature::Rerank,
+        name: "rerank",
+        served_by: OPENAI,
+        doc: "Reranking of documents.",
+        ..ENDPOINT
+    },
+    FeatureRow {
+        feature: Feature::Moderations,
+        name: "moderations",
+        served_by: OPENAI,
+        doc: "Moderation of texts and images.",
+        ..ENDPOINT
+    },
+    FeatureRow {
+        feature: Feature::Completions,
+        name: "completions",
+        served_by: OPENAI,
+        doc: "Completions in their old form.",
+        ..ENDPOINT
+    },
+    FeatureRow {
+        feature: Feature::Images,
+        name: "images",
+        served_by: &[WireFormat::Chat, WireFormat::Responses, WireFormat::AltCli],
+        doc: "The paths that make and edit images.",
+        ..ENDPOINT
+    },
+    FeatureRow {
+        feature: Feature::Audio,
+        name: "audio",
+        served_by: OPENAI,
+        doc: "Speech, transcription and translation.",
+        ..ENDPOINT
+    },
+    FeatureRow {
+        feature: Feature::Compact,
+        name: "compact",
+        served_by: &[WireFormat::Responses],
+        doc: "Shortening of a conversation by its provider.",
+        ..ENDPOINT
+    },
 ];
 
 /// Types of tools that the client runs, or that only name or group others.
@@ -391,12 +459,12 @@ impl Feature {
         other.map_or(row.fee, |(_, fee)| *fee)
     }
 
-    pub(super) const fn bit(self) -> u32 {
+    pub(super) const fn bit(self) -> u64 {
         1 << self as u32
     }
 
     /// The class that contains it, whatever its price.
-    pub(super) fn class(self) -> u32 {
+    pub(super) fn class(self) -> u64 {
         if self.row().sort == Sort::Tool { Self::HostedTools.bit() } else { 0 }
     }
 }

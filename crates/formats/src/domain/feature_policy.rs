@@ -4,10 +4,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::feature::{FEATURES, Feature, Sort};
 use super::fee::Fee;
+use super::format::WireFormat;
 
 /// Features by name, as a record lists them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct FeatureSet(u32);
+pub struct FeatureSet(u64);
 
 impl FeatureSet {
     /// The features, in the order of the table.
@@ -60,7 +61,7 @@ impl FeaturePolicy {
     /// class, and within each what is allowed before what is denied.
     pub fn says(&self, feature: Feature) -> Option<bool> {
         let Self { allowed, denied } = self;
-        let of = |bits: u32| match (allowed.0 & bits != 0, denied.0 & bits != 0) {
+        let of = |bits: u64| match (allowed.0 & bits != 0, denied.0 & bits != 0) {
             (true, _) => Some(true),
             (_, true) => Some(false),
             _ => None,
@@ -122,13 +123,14 @@ impl FeatureUse {
         Self { feature, member, is_granted: false, fee, needs_price: false }
     }
 
-    /// Whether a provider with this policy may be asked. `converted`: in another format than the
-    /// client's.
-    pub fn fits(&self, policy: &FeaturePolicy, converted: bool) -> bool {
+    /// Whether a provider of this format and with this policy may be asked. `converted`: its format
+    /// is not the client's.
+    pub fn fits(&self, policy: &FeaturePolicy, format: WireFormat, converted: bool) -> bool {
         let row = self.feature.row();
         let needs_grant = row.sort == Sort::Payer && !self.is_granted;
         match policy.says(self.feature) {
             Some(is_allowed) => is_allowed || (converted && !row.is_converted && !needs_grant),
+            None if row.sort == Sort::Endpoint => row.served_by.contains(&format),
             None => !needs_grant,
         }
     }

@@ -5,6 +5,7 @@
 pub mod cache_miss;
 pub mod clock;
 pub mod effort;
+pub mod endpoint;
 pub mod error_rule;
 pub mod fast_map;
 pub mod feature;

@@ -73,6 +73,14 @@ pub enum PartKind {
     WebFetch,
     /// Searches by Exa, Parallel or an enterprise's index.
     PartnerSearch,
+    /// Images that an endpoint for images made.
+    Image,
+    /// Seconds of sound that were read.
+    Second,
+    /// Characters that were spoken.
+    Character,
+    /// Searches of a reranker.
+    Query,
 }
 
 impl PartKind {

@@ -133,14 +133,33 @@ pub enum CostKind {
     FileSearch,
     /// Answers that are based on a map; the rate is per answer.
     Maps,
+    /// Images that were made; the rate is per image.
+    Image,
+    /// Seconds of sound that were read; the rate is per second.
+    Second,
+    /// Characters that were spoken; the rate is per character.
+    Character,
+    /// Searches of a reranker; the rate is per search.
+    Query,
 }
 
 impl CostKind {
     /// Whether its rate is per token.
     pub const fn is_token(self) -> bool {
-        !matches!(
+        !matches!(self, Self::WebSearch | Self::Request) && !self.is_of_part()
+    }
+
+    /// Whether it is charged for a part of the bill, by its quantity.
+    pub const fn is_of_part(self) -> bool {
+        matches!(
             self,
-            Self::WebSearch | Self::Request | Self::CodeInterpreter | Self::FileSearch | Self::Maps
+            Self::CodeInterpreter
+                | Self::FileSearch
+                | Self::Maps
+                | Self::Image
+                | Self::Second
+                | Self::Character
+                | Self::Query
         )
     }
 

@@ -13,6 +13,11 @@ pub struct BadRequest {
 }
 
 impl BadRequest {
+    /// About the body as a whole.
+    pub(super) fn whole(message: &str) -> Self {
+        Self { field: None, message: message.to_owned() }
+    }
+
     pub(super) fn field(field: &str, message: &str) -> Self {
         Self { field: Some(field.to_owned()), message: format!("{field}: {message}") }
     }

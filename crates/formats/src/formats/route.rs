@@ -15,6 +15,7 @@ use http::Method;
 use percent_encoding::percent_decode_str;
 
 use super::bad_request::BadRequest;
+use crate::domain::endpoint::{ApiEndpoint, Unit};
 use crate::domain::format::WireFormat;
 use crate::domain::named_model::MAX_MODEL_NAME;
 
@@ -25,10 +26,36 @@ pub enum Operation {
     Generate,
     /// The number of a request's input tokens, without a reply.
     CountTokens,
+    /// What another endpoint makes.
+    Endpoint(&'static ApiEndpoint),
     /// The list of the models that the caller may use.
     ListModels,
     /// One model's record, by its decoded id.
     GetModel(String),
+}
+
+impl Operation {
+    /// Whether a request counts against limits, and its reply has a price unless it is free.
+    pub const fn is_metered(&self) -> bool {
+        matches!(self, Self::Generate | Self::Endpoint(_))
+    }
+
+    /// Whether its reply may cost something.
+    pub fn is_billed(&self) -> bool {
+        match self {
+            Self::Generate => true,
+            Self::Endpoint(endpoint) => endpoint.unit != Unit::Free,
+            _ => false,
+        }
+    }
+
+    /// The endpoint, if it is none of the formats' own.
+    pub const fn endpoint(&self) -> Option<&'static ApiEndpoint> {
+        match self {
+            Self::Endpoint(endpoint) => Some(endpoint),
+            _ => None,
+        }
+    }
 }
 
 /// The facts of a request's path and method.
@@ -74,7 +101,7 @@ pub fn match_path(method: &Method, path: &str) -> Option<Route> {
             "/v1/messages/count_tokens" => {
                 Some(Route::plain(WireFormat::Native, Operation::CountTokens))
             }
-            _ => alt_cli(path),
+            _ => endpoint(path).or_else(|| alt_cli(path)),
         };
     }
     if *method == Method::GET || *method == Method::HEAD {
@@ -102,6 +129,12 @@ pub fn format_near(path: &str) -> Option<WireFormat> {
         ("/v1/responses/", WireFormat::Responses),
     ];
     NEAR.into_iter().find(|(start, _)| path.starts_with(start)).map(|(_, format)| format)
+}
+
+/// The route of an endpoint with a path of its own.
+fn endpoint(path: &str) -> Option<Route> {
+    let endpoint = ApiEndpoint::of(path).filter(|endpoint| !endpoint.is_action())?;
+    Some(Route::plain(endpoint.format, Operation::Endpoint(endpoint)))
 }
 
 fn models(path: &str) -> Option<Route> {
@@ -194,7 +227,10 @@ fn action_of(action: &str) -> Option<(Operation, Option<bool>)> {
         "generateContent" => Some((Operation::Generate, Some(false))),
         "streamGenerateContent" => Some((Operation::Generate, Some(true))),
         "countTokens" => Some((Operation::CountTokens, None)),
-        _ => None,
+        _ => {
+            let endpoint = ApiEndpoint::of(action).filter(|endpoint| endpoint.is_action())?;
+            Some((Operation::Endpoint(endpoint), None))
+        }
     }
 }
 
@@ -218,6 +254,8 @@ mod tests {
     use super::{
         Operation, Route, check_model, check_path, check_redirect, format_near, match_path, methods,
     };
+    use crate::domain::endpoint::ENDPOINTS;
+    use crate::domain::feature::Sort;
     use crate::domain::format::WireFormat;
 
     #[test]
@@ -305,6 +343,22 @@ mod tests {
     }
 
     #[test]
+    fn each_endpoint_has_its_path() {
+        for endpoint in &ENDPOINTS {
+            let path = match endpoint.is_action() {
+                true => format!("/v1beta/models/m:{}", endpoint.path),
+                false => endpoint.path.to_owned(),
+            };
+            let route = match_path(&Method::POST, &path).unwrap_or_else(|| panic!("{path}"));
+            assert_eq!(route.operation, Operation::Endpoint(endpoint), "{path}");
+            assert_eq!(route.format, endpoint.format, "{path}");
+            assert_eq!(route.model_in_path.is_some(), endpoint.is_action(), "{path}");
+            assert_eq!(endpoint.feature.row().sort, Sort::Endpoint, "{path}");
+            assert!(match_path(&Method::GET, &path).is_none_or(|r| r.model_in_path.is_none()));
+        }
+    }
+
+    #[test]
     fn anything_else_is_no_route() {
         for path in [
             "",
@@ -312,9 +366,11 @@ mod tests {
             "/v1",
             "/v1/modelsx",
             "/v1/messages/batches",
-            "/v1/embeddings",
+            "/v1/embeddingsx",
+            "/v1/models/embedContent",
             "/v1beta/models/:generateContent",
-            "/v1beta/models/g:embedContent",
+            "/v1beta/models/g:embedContents",
+            "/v1beta/models/g:/v1/embeddings",
             "/v1beta/models/g%2:generateContent",
             "/v1beta/models/g%ff:generateContent",
             "/v1beta/models/g%0a:generateContent",
@@ -322,11 +378,11 @@ mod tests {
             assert_eq!(match_path(&Method::POST, path), None, "{path}");
         }
         assert_eq!(match_path(&Method::DELETE, "/v1/messages"), None);
-        assert_eq!(methods("/v1/embeddings"), None);
+        assert_eq!(methods("/v1/embedding"), None);
         assert_eq!(methods("/v1/models/g:generateContent"), Some("GET, HEAD, POST"));
-        assert_eq!(format_near("/v1beta/models/g:embedContent"), Some(WireFormat::AltCli));
+        assert_eq!(format_near("/v1beta/models/g:embedContents"), Some(WireFormat::AltCli));
         assert_eq!(format_near("/v1/messages/batches"), Some(WireFormat::Native));
-        assert_eq!(format_near("/v1/embeddings"), None);
+        assert_eq!(format_near("/v1/embedding"), None);
     }
 
     #[test]
@@ -367,7 +423,7 @@ mod tests {
             "/v1beta/models/g-2.5:generateContent",
             "/v1beta/models/gr%C3%B6%C3%9Fe%20x:streamGenerateContent",
             "/v1beta/models/ft:g:mine:countTokens",
-            "/v1beta/models/a/b:embedContent",
+            "/v1beta/models/a/b:embedContents",
             "/v1internal:generateContent",
             "/v1/messages",
         ] {

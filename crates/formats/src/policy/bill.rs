@@ -202,6 +202,10 @@ const fn fee(kind: PartKind) -> Option<CostKind> {
         PartKind::FileSearch => Some(CostKind::FileSearch),
         PartKind::WebSearch => Some(CostKind::WebSearch),
         PartKind::Maps => Some(CostKind::Maps),
+        PartKind::Image => Some(CostKind::Image),
+        PartKind::Second => Some(CostKind::Second),
+        PartKind::Character => Some(CostKind::Character),
+        PartKind::Query => Some(CostKind::Query),
         _ => None,
     }
 }

@@ -199,7 +199,11 @@ impl<'a> Tariff<'a> {
             | CostKind::Request
             | CostKind::CodeInterpreter
             | CostKind::FileSearch
-            | CostKind::Maps => self.named(kind),
+            | CostKind::Maps
+            | CostKind::Image
+            | CostKind::Second
+            | CostKind::Character
+            | CostKind::Query => self.named(kind),
             CostKind::ImageCacheRead | CostKind::AudioCacheRead => {
                 self.part(kind, CostKind::CacheRead).or_else(|| self.rate(CostKind::CacheRead))
             }

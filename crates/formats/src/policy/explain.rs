@@ -208,6 +208,10 @@ const fn words(kind: CostKind) -> &'static str {
         CostKind::CodeInterpreter => "code interpreter",
         CostKind::FileSearch => "file search",
         CostKind::Maps => "map",
+        CostKind::Image => "image",
+        CostKind::Second => "second of sound",
+        CostKind::Character => "character",
+        CostKind::Query => "rerank search",
     }
 }
 

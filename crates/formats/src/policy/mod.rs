@@ -31,6 +31,7 @@ pub mod searches;
 pub mod select;
 pub mod session;
 pub mod stand_in;
+pub mod units;
 pub mod unpriced;
 pub mod window;
 pub mod words;

@@ -91,7 +91,8 @@ fn tail(list: &Value, is_assistant: impl Fn(&Value) -> bool) -> &[Value] {
     &all[start..]
 }
 
-fn letters(value: &Value) -> u64 {
+/// Letters of all texts within.
+pub(super) fn letters(value: &Value) -> u64 {
     match value {
         Value::String(text) => text.chars().count() as u64,
         Value::Array(list) => list.iter().map(letters).sum(),

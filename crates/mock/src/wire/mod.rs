@@ -50,7 +50,7 @@ pub(super) fn stream_error(format: WireFormat, fault: &WireFault, sequence: usiz
 }
 
 /// An event with its name line.
-fn sse(event: &str, value: &Value) -> String {
+pub(super) fn sse(event: &str, value: &Value) -> String {
     format!("event: {event}\ndata: {value}\n\n")
 }
 

@@ -284,7 +284,9 @@ impl Peek {
     /// The first one missing.
     pub fn check(&self, format: WireFormat, route: &Route) -> Result<(), BadRequest> {
         let missing = |field| Err(BadRequest::field(field, "this field is required"));
-        if self.model.is_none() && route.model_in_path.is_none() {
+        let endpoint = route.operation.endpoint();
+        let has_default = endpoint.is_some_and(|endpoint| endpoint.default_model.is_some());
+        if self.model.is_none() && route.model_in_path.is_none() && !has_default {
             return missing("model");
         }
         // A provider could count for the other one, which was never checked.
@@ -294,6 +296,9 @@ impl Peek {
         {
             let field = "generateContentRequest.model";
             return Err(BadRequest::field(field, "it differs from the model in the path"));
+        }
+        if endpoint.is_some() {
+            return Ok(());
         }
         match format {
             WireFormat::Native if !self.has_messages => missing("messages"),

@@ -219,7 +219,7 @@ static OUTPUT_KEYS: [MemberKey<TextPlace>; 2] = [key("json", schema()), key("cho
 
 pub(super) static BODY: Node<TextPlace> = Node::object(&BODY_KEYS);
 
-static BODY_KEYS: [MemberKey<TextPlace>; 27] = [
+static BODY_KEYS: [MemberKey<TextPlace>; 31] = [
     key("system", said()),
     key("messages", said()),
     key("input", said()),
@@ -228,7 +228,12 @@ static BODY_KEYS: [MemberKey<TextPlace>; 27] = [
     key("systemInstruction", said()),
     key("system_instruction", said()),
     key("prediction", said()),
-    key("prompt", Node::object(&PROMPT_KEYS)),
+    // Of other endpoints a text, or a list of texts.
+    key("prompt", Node::object(&PROMPT_KEYS).or_items(&SAID).tagged(TextPlace::Text)),
+    key("query", free()),
+    key("content", said()),
+    key("requests", said()),
+    key("instances", said()),
     key("request", request()),
     key("generateContentRequest", request()),
     key("generate_content_request", request()),

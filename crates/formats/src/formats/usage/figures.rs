@@ -32,9 +32,11 @@ pub(super) enum Figure {
     DrawnCachedImage,
     DrawnOutput,
     DrawnOutputImage,
+    Seconds,
+    Queries,
 }
 
-const FIGURES: usize = Figure::DrawnOutputImage as usize + 1;
+const FIGURES: usize = Figure::Queries as usize + 1;
 /// This many figures at the beginning are the prompt's.
 const PROMPT: usize = Figure::CacheWrite1h as usize + 1;
 

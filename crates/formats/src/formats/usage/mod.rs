@@ -16,6 +16,7 @@ mod alt_cli;
 mod bill_tests;
 mod changes;
 mod chat;
+mod endpoint;
 #[cfg(test)]
 mod fault_tests;
 mod figures;
@@ -47,6 +48,7 @@ use super::error::UpstreamError;
 use super::scan::{Found, Kind, Scanner};
 use super::sse::Splitter;
 use super::{MOST_ELEMENTS, count};
+use crate::domain::endpoint::ReplyFigures;
 use crate::domain::format::WireFormat;
 use crate::domain::part::Part;
 use crate::domain::usage::Usage;
@@ -66,6 +68,41 @@ enum Layout {
     Events,
     /// One JSON value: a complete reply, an error, or an array of alt-cli events.
     Json,
+    /// Of an endpoint: sound, or plain text.
+    Opaque,
+}
+
+/// Whose figures are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    Native,
+    Responses,
+    Chat,
+    AltCli,
+    /// An endpoint's own.
+    Endpoint,
+}
+
+impl From<WireFormat> for Reading {
+    fn from(format: WireFormat) -> Self {
+        match format {
+            WireFormat::Native => Self::Native,
+            WireFormat::Responses => Self::Responses,
+            WireFormat::Chat => Self::Chat,
+            WireFormat::AltCli => Self::AltCli,
+        }
+    }
+}
+
+/// What the body of an endpoint's reply is, by its type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyKind {
+    /// A stream of events.
+    Events,
+    /// JSON.
+    Json,
+    /// Anything else.
+    Other,
 }
 
 /// What a reply is billed by.
@@ -94,7 +131,7 @@ impl Bill {
 /// Follows one reply. Feed it everything, then call [`UsageReader::finish`].
 #[derive(Debug)]
 pub struct UsageReader {
-    format: WireFormat,
+    reading: Reading,
     layout: Layout,
     splitter: Splitter,
     scanner: Scanner<UsageTag>,
@@ -124,16 +161,36 @@ impl UsageReader {
     /// `streaming`: a stream was requested. If the upstream answers with one JSON value instead,
     /// that is detected.
     pub fn new(format: WireFormat, streaming: bool) -> Self {
-        let root = match (format, streaming) {
-            (WireFormat::Native, _) => &native::ROOT,
-            (WireFormat::Chat, _) => &chat::ROOT,
-            (WireFormat::Responses, true) => &responses::EVENT,
-            (WireFormat::Responses, false) => &responses::BODY,
-            (WireFormat::AltCli, _) => &alt_cli::ROOT,
+        let layout = if streaming { Layout::Unknown } else { Layout::Json };
+        Self::reading(format.into(), layout)
+    }
+
+    /// A reader for a reply of an endpoint.
+    pub fn of_endpoint(figures: ReplyFigures, kind: BodyKind) -> Self {
+        let layout = match kind {
+            BodyKind::Events => Layout::Unknown,
+            BodyKind::Json => Layout::Json,
+            BodyKind::Other => Layout::Opaque,
+        };
+        let reading = match figures {
+            ReplyFigures::OfFormat(format) => format.into(),
+            ReplyFigures::Own => Reading::Endpoint,
+        };
+        Self::reading(reading, layout)
+    }
+
+    fn reading(reading: Reading, layout: Layout) -> Self {
+        let root = match (reading, layout) {
+            (Reading::Native, _) => &native::ROOT,
+            (Reading::Chat, _) => &chat::ROOT,
+            (Reading::Responses, Layout::Json) => &responses::BODY,
+            (Reading::Responses, _) => &responses::EVENT,
+            (Reading::AltCli, _) => &alt_cli::ROOT,
+            (Reading::Endpoint, _) => &endpoint::ROOT,
         };
         Self {
-            format,
-            layout: if streaming { Layout::Unknown } else { Layout::Json },
+            reading,
+            layout,
             splitter: Splitter::new(),
             scanner: Scanner::new(root, MAX_DEPTH).skipping_deep(),
             tally: UsageTally::default(),
@@ -167,12 +224,14 @@ impl UsageReader {
                 Some(_) => self.layout = Layout::Events,
             }
         }
-        if self.layout == Layout::Json {
-            self.body_len += chunk.len();
-            self.scan(chunk);
-            return;
+        match self.layout {
+            Layout::Json => {
+                self.body_len += chunk.len();
+                self.scan(chunk);
+            }
+            Layout::Opaque => self.tally.content |= !chunk.is_empty(),
+            Layout::Unknown | Layout::Events => self.events(chunk),
         }
-        self.events(chunk);
     }
 
     fn events(&mut self, mut chunk: &[u8]) {
@@ -189,18 +248,19 @@ impl UsageReader {
         self.finished = true;
         match self.layout {
             Layout::Events if self.splitter.finish() => self.end_of_last_event(),
+            Layout::Opaque => self.tally.end = self.tally.content,
             Layout::Json => {
                 if !self.broken {
                     let tally = &mut self.tally;
-                    let format = self.format;
-                    let mut sink = |found: Found<'_, UsageTag>| take(format, tally, &found);
+                    let reading = self.reading;
+                    let mut sink = |found: Found<'_, UsageTag>| take(reading, tally, &found);
                     self.cut = self.scanner.finish(&mut sink).is_err();
                     self.broken = self.cut;
                 }
                 let is_reply = !self.broken && self.tally.content && self.tally.error.is_none();
                 // The complete bodies of these formats have no end marker other than being
                 // complete.
-                if is_reply && matches!(self.format, WireFormat::Chat | WireFormat::AltCli) {
+                if is_reply && matches!(self.reading, Reading::Chat | Reading::AltCli) {
                     self.tally.end = true;
                 }
             }
@@ -214,11 +274,12 @@ impl UsageReader {
     }
 
     fn figures(&self) -> Usage {
-        match self.format {
-            WireFormat::Native => native::usage(&self.tally),
-            WireFormat::Chat => chat::usage(&self.tally),
-            WireFormat::Responses => responses::usage(&self.tally),
-            WireFormat::AltCli => alt_cli::usage(&self.tally),
+        match self.reading {
+            Reading::Native => native::usage(&self.tally),
+            Reading::Chat => chat::usage(&self.tally),
+            Reading::Responses => responses::usage(&self.tally),
+            Reading::AltCli => alt_cli::usage(&self.tally),
+            Reading::Endpoint => endpoint::usage(&self.tally),
         }
     }
 
@@ -226,7 +287,7 @@ impl UsageReader {
     /// alone, or an output whose input is missing, are not: no prompt is empty.
     pub fn final_figures(&self) -> bool {
         let tally = &self.tally;
-        let native = matches!(self.format, WireFormat::Native);
+        let native = matches!(self.reading, Reading::Native);
         let ended = self.seen_end() && (!native || tally.later_figures);
         let usage = self.figures();
         let input = usage.total_input() > 0 || (usage.output > 0 && tally.figures.promptless());
@@ -260,8 +321,9 @@ impl UsageReader {
     pub fn bill(&self, input: u64) -> Bill {
         let usage = self.estimate(input);
         let tally = &self.tally;
-        let mut parts = match self.format {
-            WireFormat::Native => native::parts(tally, usage),
+        let mut parts = match self.reading {
+            Reading::Native => native::parts(tally, usage),
+            Reading::Endpoint => endpoint::parts(tally),
             _ => Vec::new(),
         };
         tools::add(tally, &mut parts);
@@ -302,13 +364,13 @@ impl UsageReader {
             Some((UsageTag::Part, kind, len)) => found(UsageTag::Part, kind, len),
             _ => {}
         }
-        match self.format {
-            WireFormat::AltCli => found(UsageTag::PartEnd, Kind::Object, 0),
-            WireFormat::Responses => {
+        match self.reading {
+            Reading::AltCli => found(UsageTag::PartEnd, Kind::Object, 0),
+            Reading::Responses => {
                 found(UsageTag::Item, Kind::Object, 0);
                 responses::output(&mut tally);
             }
-            WireFormat::Native | WireFormat::Chat => {}
+            Reading::Native | Reading::Chat | Reading::Endpoint => {}
         }
         tally.output
     }
@@ -323,7 +385,7 @@ impl UsageReader {
     const fn is_within_a_value(&self) -> bool {
         match self.layout {
             Layout::Json => !self.is_whole(),
-            Layout::Unknown | Layout::Events => {
+            Layout::Unknown | Layout::Events | Layout::Opaque => {
                 !self.broken && !self.scanner.is_untouched() && !self.scanner.is_complete()
             }
         }
@@ -343,7 +405,7 @@ impl UsageReader {
     /// complete if all its answers have a finish reason: call this after [`UsageReader::finish`].
     /// Until then more may come: another answer, or the usage.
     pub const fn seen_end(&self) -> bool {
-        let by_reason = matches!(self.format, WireFormat::Chat | WireFormat::AltCli);
+        let by_reason = matches!(self.reading, Reading::Chat | Reading::AltCli | Reading::Endpoint);
         self.tally.end
             || (by_reason && self.finished && self.tally.finish && self.tally.error.is_none())
     }
@@ -353,7 +415,7 @@ impl UsageReader {
     /// complete nevertheless.
     pub fn lacks_only_the_end(&self) -> bool {
         let alt =
-            matches!(self.format, WireFormat::AltCli) && matches!(self.layout, Layout::Events);
+            matches!(self.reading, Reading::AltCli) && matches!(self.layout, Layout::Events);
         alt && self.tally.finish && self.tally.error.is_none() && self.final_figures()
     }
 
@@ -372,7 +434,7 @@ impl UsageReader {
     pub const fn elements(&self) -> usize {
         match self.layout {
             Layout::Json => self.scanner.elements(),
-            Layout::Unknown | Layout::Events => self.elements,
+            Layout::Unknown | Layout::Events | Layout::Opaque => self.elements,
         }
     }
 
@@ -400,7 +462,7 @@ impl UsageReader {
 
     fn become_json(&mut self) {
         self.layout = Layout::Json;
-        if self.format == WireFormat::Responses {
+        if self.reading == Reading::Responses {
             self.scanner = Scanner::new(&responses::BODY, MAX_DEPTH).skipping_deep();
         }
     }
@@ -420,14 +482,14 @@ impl UsageReader {
             return;
         }
         let tally = &mut self.tally;
-        let format = self.format;
+        let reading = self.reading;
         let (text, other_output) = (&mut self.text, &mut self.other_output);
         let mut sink = |found: Found<'_, UsageTag>| {
             *other_output |= found.tag.is_other_output() && found.kind != Kind::Null;
             if found.kind == Kind::String && found.tag.is_text() {
                 *text = found.span.clone();
             }
-            take(format, tally, &found);
+            take(reading, tally, &found);
         };
         self.broken = self.scanner.feed(part, &mut sink).is_err();
     }
@@ -439,7 +501,7 @@ impl UsageReader {
     }
 
     fn end_of_event(&mut self) {
-        if self.format == WireFormat::Chat && self.head == DONE {
+        if self.reading == Reading::Chat && self.head == DONE {
             // A terminator alone ends no reply.
             self.tally.end |= self.tally.content && self.tally.error.is_none();
         }
@@ -454,16 +516,17 @@ impl UsageReader {
     }
 }
 
-fn take(format: WireFormat, tally: &mut UsageTally, found: &Found<'_, UsageTag>) {
+fn take(reading: Reading, tally: &mut UsageTally, found: &Found<'_, UsageTag>) {
     if found.tag != UsageTag::Event {
         tally.found(found);
         return;
     }
-    match format {
-        WireFormat::Native => native::event_end(tally),
-        WireFormat::Chat => chat::event_end(tally),
-        WireFormat::Responses => responses::event_end(tally),
-        WireFormat::AltCli => alt_cli::event_end(tally),
+    match reading {
+        Reading::Native => native::event_end(tally),
+        Reading::Chat => chat::event_end(tally),
+        Reading::Responses => responses::event_end(tally),
+        Reading::AltCli => alt_cli::event_end(tally),
+        Reading::Endpoint => endpoint::event_end(tally),
     }
     tally.settle();
     tally.next_event();

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use super::output::Output;
 use super::tally::UsageTally;
-use super::{DONE, UsageReader};
+use super::{DONE, Layout, UsageReader};
 use crate::formats::sse::{Pattern, Piece, RawText};
 
 /// An event that was read, and what an event of its pattern adds.
@@ -109,7 +109,7 @@ impl UsageReader {
 
     /// The reader as it would be after these first bytes of an event's data.
     pub fn within_event(&self, data: &[u8]) -> Self {
-        let mut reader = Self { tally: self.tally.clone(), ..Self::of_events(self.format) };
+        let mut reader = Self { tally: self.tally.clone(), ..Self::reading(self.reading, Layout::Events) };
         reader.data(data);
         reader
     }

@@ -52,6 +52,8 @@ pub(super) enum UsageTag {
     /// A figure, and the usage object that contains it.
     Count(Figure),
     Usage,
+    /// Of an endpoint: seconds of sound, in full ones.
+    Seconds,
     /// Figures of the tools that the service ran: separate from the usage, and no bill on their
     /// own.
     ToolUsage,

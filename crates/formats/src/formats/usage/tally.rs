@@ -93,6 +93,8 @@ pub(super) struct UsageTally {
     /// A complete body is a reply, judged by its shape; and how many items its list has.
     pub(super) shape: bool,
     pub(super) items: usize,
+    /// Images that events of an endpoint's stream completed.
+    pub(super) images: u64,
     pub(super) error: Option<UpstreamError>,
     /// native and responses: the reply's id; empty until it is known.
     pub(super) id: String,
@@ -140,6 +142,7 @@ impl UsageTally {
     pub(super) fn found(&mut self, found: &Found<'_, UsageTag>) {
         match found.tag {
             UsageTag::Count(figure) => self.figures.tell(figure, figure_of(found)),
+            UsageTag::Seconds => self.figures.tell(Figure::Seconds, seconds_of(found)),
             UsageTag::Usage => {
                 self.event.figures |= found.kind == Kind::Object && self.figures.take_over()
             }
@@ -418,6 +421,15 @@ fn hash(text: &[u8]) -> u64 {
 
 fn figure_of(found: &Found<'_, UsageTag>) -> Option<u64> {
     found.as_u64().filter(|figure| *figure <= MAX_FIGURE)
+}
+
+/// A number of seconds, a begun one as a full one.
+fn seconds_of(found: &Found<'_, UsageTag>) -> Option<u64> {
+    let text = std::str::from_utf8(found.text).ok().filter(|_| found.kind == Kind::Number)?;
+    let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
+    let begun = rest.bytes().any(|digit| matches!(digit, b'1'..=b'9'));
+    let seconds = whole.parse::<u64>().ok()? + u64::from(begun);
+    Some(seconds).filter(|seconds| *seconds <= MAX_FIGURE)
 }
 
 /// A meaningful reason: services also send empty and unspecified ones while a reply continues.

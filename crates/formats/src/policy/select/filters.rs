@@ -95,7 +95,9 @@ pub(super) fn unable(ask: &SelectInput<'_>, provider: &Provider) -> Option<Stage
     if !speaks {
         return Some(Stage::FormatNotConvertible);
     }
-    let fits = ask.features.iter().all(|one| one.fits(&provider.features, format != ask.format));
+    let is_converted = format != ask.format;
+    let fits =
+        ask.features.iter().all(|one| one.fits(&provider.features, format, is_converted));
     (!fits).then_some(Stage::Feature)
 }
 
