@@ -150,6 +150,9 @@ impl Endpoint {
             (_, ProviderCall::ListModels | ProviderCall::ListModelsAfter(_)) => at("/models"),
             (WireFormat::Native, ProviderCall::Generate { .. }) => at("/messages"),
             (WireFormat::Native, ProviderCall::CountTokens { .. }) => at("/messages/count_tokens"),
+            (WireFormat::Responses, ProviderCall::CountTokens { .. }) => {
+                at("/responses/input_tokens")
+            }
             (WireFormat::Responses, _) => at("/responses"),
             (WireFormat::Chat, _) => at("/chat/completions"),
             (WireFormat::AltCli, ProviderCall::Generate { model, stream: false }) => {

@@ -10,7 +10,7 @@ import { ListField } from "./list-field";
 
 export type Feature = NonNullable<BodyOf<"actions/keys/addKey">["deniedFeatures"]>[number];
 
-/** The hosted tools, then what else a request may use. */
+/** The hosted tools, what else a request may use, and the endpoints beside the replies. */
 const FEATURES = [
   "web_search",
   "partner_search",
@@ -33,6 +33,13 @@ const FEATURES = [
   "billing_policy",
   "anthropic-user-profile-id",
   "anthropic-workspace-id",
+  "embeddings",
+  "rerank",
+  "moderations",
+  "completions",
+  "images",
+  "audio",
+  "compact",
 ] as const satisfies readonly Feature[];
 
 /** Names of several tools at once: each is a preset. */

@@ -37,11 +37,15 @@ pub(super) fn body(
 ) -> Result<Value, WireFault> {
     if endpoint.body == EndpointBody::Json {
         let json = serde_json::from_slice(bytes);
-        return json.map_err(|_| WireFault::bad("We could not parse the JSON body of your request"));
+        return json
+            .map_err(|_| WireFault::bad("We could not parse the JSON body of your request"));
     }
     let kind = parts.headers.get("content-type").and_then(|value| value.to_str().ok());
     let Some(boundary) = kind.and_then(form::boundary) else {
-        return Err(WireFault::new(415, "Unsupported content type: multipart/form-data is expected"));
+        return Err(WireFault::new(
+            415,
+            "Unsupported content type: multipart/form-data is expected",
+        ));
     };
     let form = form::read(std::slice::from_ref(bytes), &boundary)
         .map_err(|e| WireFault::bad(format!("Could not parse multipart form: {e}")))?;
@@ -145,13 +149,13 @@ impl Told<'_> {
         let vector = Self::vector(&self.body["dimensions"]);
         let embedding = match self.body["encoding_format"].as_str() {
             Some("base64") => {
-                let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
+                let bytes: Vec<u8> =
+                    vector.iter().flat_map(|number| number.to_le_bytes()).collect();
                 json!(STANDARD.encode(bytes))
             }
             _ => json!(vector),
         };
-        let item =
-            |index| json!({"object": "embedding", "index": index, "embedding": embedding});
+        let item = |index| json!({"object": "embedding", "index": index, "embedding": embedding});
         let data: Vec<Value> = (0..count).map(item).collect();
         let answer = json!({"object": "list", "data": data, "model": self.model});
         self.with_usage(answer, |usage| {
@@ -166,9 +170,8 @@ impl Told<'_> {
 
     fn google_embeddings(&self) -> Value {
         let requests = self.body["requests"].as_array().map_or(&[][..], Vec::as_slice);
-        let one = |request: &Value| {
-            json!({"values": Self::vector(&request["outputDimensionality"])})
-        };
+        let one =
+            |request: &Value| json!({"values": Self::vector(&request["outputDimensionality"])});
         json!({"embeddings": requests.iter().map(one).collect::<Vec<_>>()})
     }
 
@@ -291,7 +294,8 @@ impl Told<'_> {
             "id": "msg_mock", "type": "message", "status": "completed", "role": "user",
             "content": [{"type": "input_text", "text": "kept"}],
         });
-        let sealed = json!({"id": "cmp_mock", "type": "compaction", "encrypted_content": "c2VhbGVk"});
+        let sealed =
+            json!({"id": "cmp_mock", "type": "compaction", "encrypted_content": "c2VhbGVk"});
         let answer = json!({
             "id": "resp_mock", "object": "response.compaction", "created_at": CREATED,
             "output": [message, sealed],

@@ -39,6 +39,7 @@ pub(super) fn parse(path: &str) -> Option<Route> {
     let route = match path {
         "/v1/messages" => Route::plain(WireFormat::Native, Generate),
         "/v1/messages/count_tokens" => Route::plain(WireFormat::Native, CountTokens),
+        "/v1/responses/input_tokens" => Route::plain(WireFormat::Responses, CountTokens),
         "/v1/chat/completions" => Route::plain(WireFormat::Chat, Generate),
         "/v1/responses" => Route::plain(WireFormat::Responses, Generate),
         "/v1/models" => Route::plain(WireFormat::Chat, ListModels),

@@ -156,6 +156,8 @@ fn counted(format: WireFormat, asked: &MockAsk) -> Value {
     if format == WireFormat::AltCli {
         let details = serde_json::json!([{"modality": "TEXT", "tokenCount": tokens}]);
         serde_json::json!({"totalTokens": tokens, "promptTokensDetails": details})
+    } else if format == WireFormat::Responses {
+        serde_json::json!({"object": "response.input_tokens", "input_tokens": tokens})
     } else {
         serde_json::json!({"input_tokens": tokens})
     }

@@ -37,7 +37,8 @@ pub struct LogDetail {
 pub struct CostLineRecord {
     /// `input`, `image_input`, `audio_input`, `cache_write_5m`, `cache_write_1h`, `cache_read`,
     /// `output`, `image_output`, `audio_output`, `reasoning`, `web_search`, `request`,
-    /// `image_cache_read`, `audio_cache_read`, `code_interpreter`, `file_search` or `maps`.
+    /// `image_cache_read`, `audio_cache_read`, `code_interpreter`, `file_search`, `maps`, `image`,
+    /// `second`, `character` or `query`.
     pub kind: &'static str,
     /// The price entry of the rate, where it is another one than the request's: that of another
     /// model, which took part in the reply.

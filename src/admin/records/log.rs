@@ -235,7 +235,8 @@ pub struct PartRecord {
     /// A pass over a model: `message`, `fallback_message`, `advisor_message`, `compaction` or
     /// `other_pass`. A tool that the provider ran: `image_generation`, `code_interpreter`,
     /// `file_search`, `web_search` (without a fee in the price entry), `image_search`, `maps`,
-    /// `code_execution`, `web_fetch` or `partner_search`.
+    /// `code_execution`, `web_fetch` or `partner_search`. Of an endpoint: `image`, `second` (of
+    /// sound), `character` or `query`.
     pub kind: &'static str,
     /// The model, as the provider named it; `null` = the one that was asked for. Of containers of
     /// another size than the usual one: the price entry that they need.

@@ -3,9 +3,6 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
-
-use crate::domain::format::WireFormat;
 use crate::formats::count;
 use crate::formats::peek::PeekLimits;
 use crate::proxy::blocking::by_size;
@@ -26,11 +23,7 @@ pub(in crate::proxy) async fn estimate(
     let counting = by_size(inbound.body_len(), move || count::estimate(&inbound.body, limits));
     let counted = counting.await.ok_or(Refusal::Internal)?;
     let tokens = counted.map_err(|e| Refusal::BadRequest(e.message))?;
-    let body = match ctx.format {
-        WireFormat::AltCli => json!({"totalTokens": tokens}),
-        _ => json!({"input_tokens": tokens}),
-    };
-    let mut answer = Answer::ok(body.to_string());
+    let mut answer = Answer::ok(count::reply(ctx.format, tokens));
     answer.headers.push((ESTIMATED.0, ESTIMATED.1.to_owned()));
     Ok(answer)
 }

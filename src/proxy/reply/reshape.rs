@@ -57,7 +57,14 @@ pub(in crate::proxy) enum Shape {
     /// The reply is converted once it is complete.
     Whole(Box<WholeReply>),
     /// The answer to a request for a token count, passed on once it is known to contain one.
-    Count(Vec<u8>),
+    Count(CountReply),
+}
+
+/// A token count, collected.
+pub(in crate::proxy) struct CountReply {
+    /// The format that it is converted to.
+    pub to: Option<WireFormat>,
+    pub collected: Vec<u8>,
 }
 
 /// A reply in one piece, collected to be converted.
@@ -200,7 +207,7 @@ impl ReshapedReply {
                 }
                 Bytes::new()
             }
-            Shape::Count(collected) => {
+            Shape::Count(CountReply { collected, .. }) => {
                 if collected.len() + plain.len() > COUNT_MAX {
                     self.problem = Some("the reply is too large for a token count".to_owned());
                 } else {
@@ -228,13 +235,14 @@ impl ReshapedReply {
         match &mut self.shape {
             Shape::AsIs => Bytes::new(),
             Shape::HideUsage(filter) => filter.finish().unwrap_or_default(),
-            Shape::Count(collected) if count::is_count(collected) => {
-                std::mem::take(collected).into()
-            }
-            Shape::Count(_) => {
-                self.problem = Some("the reply contains no token count".to_owned());
-                Bytes::new()
-            }
+            Shape::Count(CountReply { to, collected }) => match (count::of_reply(collected), to) {
+                (Some(tokens), Some(format)) => count::reply(*format, tokens).into(),
+                (Some(_), None) => std::mem::take(collected).into(),
+                (None, _) => {
+                    self.problem = Some("the reply contains no token count".to_owned());
+                    Bytes::new()
+                }
+            },
             Shape::Events(converter) => {
                 let mut out = Vec::new();
                 if let Err(e) = converter.finish(&mut out) {

@@ -227,7 +227,8 @@ fn look(
         let fee = Feature::WebSearch.row().fee;
         features.push(FeatureUse::new(Feature::WebSearch, "model", fee));
     }
-    let stream = route.stream_in_path.or(peek.stream).unwrap_or(false);
+    let streams = ask.as_ref().is_some_and(|ask| ask.streams);
+    let stream = route.stream_in_path.or(peek.stream).unwrap_or(streams);
     let headers = &session.req_header().headers;
     let header = ctx
         .gateway

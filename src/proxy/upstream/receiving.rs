@@ -8,8 +8,8 @@ use pingora::http::ResponseHeader;
 
 use super::error_body::ErrorBody;
 use super::failure::Failure;
-use super::forwarding::Forwarding;
 use super::forwarded_reply::{ForwardedReply, Unsure};
+use super::forwarding::Forwarding;
 use super::incoming::Incoming;
 use super::rendered::ReplyForm;
 use super::running::Running;
@@ -21,10 +21,10 @@ use crate::formats::usage::{BodyKind, UsageReader};
 use crate::policy::failure::UnusableReply;
 use crate::proxy::body_budget::BodyReservation;
 use crate::proxy::coding::{Coding, StreamDecoder};
-use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::context::RequestContext;
 use crate::proxy::reply::client_head::ReplyFacts;
-use crate::proxy::reply::reshape::{ReshapedReply, Shape, WholeForm, WholeReply};
+use crate::proxy::reply::refusal::Refusal;
+use crate::proxy::reply::reshape::{CountReply, ReshapedReply, Shape, WholeForm, WholeReply};
 
 /// Takes the head of a provider's reply (`upstream_response_filter`).
 ///
@@ -52,7 +52,7 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
         .map(Box::new);
     let form = std::mem::take(&mut attempt.rendered.reply);
     let endpoint = forwarding.route.operation.endpoint();
-    let converted = matches!(form, ReplyForm::Convert(_) | ReplyForm::Embeddings(_));
+    let converted = form.is_converted();
     let hides_usage = matches!(form, ReplyForm::HideUsage);
     let asked = stream_asked && generates;
     let (streamed, unsure) = match Sort::of(content_type, asked) {
@@ -68,19 +68,26 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
         (_, true) => BodyKind::Events,
         (_, false) => BodyKind::Json,
     };
-    if converted && streamed != (stream_asked && endpoint.is_none()) {
+    if converted && streamed != asked {
         return Err(unusable(UnusableReply::WrongFormat).into());
     }
     let shape = match form {
-        _ if !generates && endpoint.is_none() => Shape::Count(Vec::new()),
+        _ if !generates && endpoint.is_none() => {
+            let to = Some(request.format).filter(|_| converted);
+            Shape::Count(CountReply { to, collected: Vec::new() })
+        }
+        ReplyForm::Count => return Err(unusable(UnusableReply::WrongFormat).into()),
         ReplyForm::HideUsage if streamed => Shape::HideUsage(Box::default()),
         ReplyForm::AsIs | ReplyForm::HideUsage => Shape::AsIs,
         ReplyForm::Convert(context) if streamed => {
             Shape::Events(Box::new(StreamConverter::new(format, request.format, *context)))
         }
-        ReplyForm::Convert(context) => {
-            whole(request, forwarding, format, WholeForm::Reply { to: request.format, context: *context })
-        }
+        ReplyForm::Convert(context) => whole(
+            request,
+            forwarding,
+            format,
+            WholeForm::Reply { to: request.format, context: *context },
+        ),
         ReplyForm::Embeddings(form) => {
             whole(request, forwarding, format, WholeForm::Embeddings(*form))
         }
@@ -97,7 +104,12 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     reply.check = attempt.rendered.check.take();
     let forwarded = ForwardedReply::new(
         status,
-        ReplyFacts { streamed, converted, is_opaque: kind == BodyKind::Other, ..ReplyFacts::default() },
+        ReplyFacts {
+            streamed,
+            converted,
+            is_opaque: kind == BodyKind::Other,
+            ..ReplyFacts::default()
+        },
         reply,
         unsure,
     );

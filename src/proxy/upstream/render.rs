@@ -276,7 +276,7 @@ impl RenderSource {
                 self.provider.instructions,
                 self.gateway.fixed.instructions.official(),
             )),
-            ..RequestOptions::new(&self.model, inbound.stream)
+            ..RequestOptions::new(&self.model, inbound.stream && !self.counts_tokens())
         };
         let mut request = convert::request(self.format, to, &whole, &options)
             .map_err(|e| Refusal::BadRequest(format!("{}: {}", e.field, e.message)))?;
@@ -295,12 +295,18 @@ impl RenderSource {
         request.reply.model = inbound.model.to_string();
         request.reply.estimated_input = count::from_peek(&inbound.peek);
         request.reply.json_array = self.json_array;
+        if self.counts_tokens() {
+            // The answer to a request for a token count has no wrapper.
+            if self.format == to {
+                return Ok(Rendered::new(vec![request.body.into()], None, ReplyForm::AsIs));
+            }
+            let body = count::request(to, &request.body).ok_or(Refusal::Internal)?;
+            let mut rendered = Rendered::new(vec![body.into()], None, ReplyForm::Count);
+            rendered.betas = request.betas;
+            return Ok(rendered);
+        }
         let query = (to == WireFormat::AltCli && inbound.stream).then(|| "alt=sse".to_owned());
-        // The answer to a request for a token count has no wrapper.
-        let reply = match self.counts_tokens() {
-            true => ReplyForm::AsIs,
-            false => ReplyForm::Convert(Box::new(request.reply)),
-        };
+        let reply = ReplyForm::Convert(Box::new(request.reply));
         let mut rendered = Rendered::new(vec![request.body.into()], query, reply);
         rendered.betas = request.betas;
         Ok(rendered)

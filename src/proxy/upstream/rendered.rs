@@ -32,8 +32,17 @@ pub(in crate::proxy) enum ReplyForm {
     HideUsage,
     /// The reply is converted from the provider's format.
     Convert(Box<ReplyContext>),
+    /// A token count is converted.
+    Count,
     /// Embeddings are converted.
     Embeddings(Box<EmbeddingsReply>),
+}
+
+impl ReplyForm {
+    /// Whether the provider's format is not the client's.
+    pub(super) const fn is_converted(&self) -> bool {
+        matches!(self, Self::Convert(_) | Self::Count | Self::Embeddings(_))
+    }
 }
 
 impl Rendered {
@@ -54,6 +63,6 @@ impl Rendered {
 
     /// Whether the provider's format is not the client's.
     pub(super) const fn is_converted(&self) -> bool {
-        matches!(self.reply, ReplyForm::Convert(_) | ReplyForm::Embeddings(_))
+        self.reply.is_converted()
     }
 }

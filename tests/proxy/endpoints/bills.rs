@@ -67,26 +67,23 @@ async fn units_are_charged_as_reported_or_else_as_the_request_says() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_free_endpoint_costs_nothing_and_counts_as_a_request() {
     let fixture = fixture().await;
-    fixture
-        .gateway
-        .admin("keys/editKey", json!({"keyId": fixture.key_id, "rpm_limit": 2}))
-        .await;
+    fixture.gateway.admin("users/editUser", json!({"userId": fixture.user_id, "rpm": 2})).await;
     for expected in [200, 200, 429] {
         let answer = fixture.call(endpoint("moderations"), &json!({"input": "a"})).send().await;
         assert_eq!(answer.unwrap().status(), expected);
     }
     let log = fixture.gateway.logs(3).await;
     assert!(log.iter().all(|record| record["costUsd"].as_f64() == Some(0.0)), "{log:?}");
-    assert_eq!(log[2]["model"], "omni-moderation-latest");
+    assert!(log.iter().all(|record| record["model"] == "omni-moderation-latest"), "{log:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_limit_is_not_exceeded_by_requests_in_flight() {
     let fixture = fixture().await;
-    // Room for one request of three images at 0.04.
+    // What one request of three images at 0.04 reserves.
     fixture
         .gateway
-        .admin("keys/editKey", json!({"keyId": fixture.key_id, "limit_daily_usd": 0.13}))
+        .admin("keys/editKey", json!({"keyId": fixture.key_id, "limitDailyUsd": 0.12}))
         .await;
     fixture.upstream.default(json!({"delay_ms": 400})).await;
     let images = json!({"model": "draw", "prompt": "a", "n": 3});
@@ -104,11 +101,7 @@ async fn a_large_form_is_held_once() {
     let fixture = fixture().await;
     let before = fixture.gateway.memory_mib("VmHWM");
     let body = form(&json!({"model": "whisper-1"}), 25 << 20);
-    let request = fixture
-        .post("/v1/audio/transcriptions", &json!({}))
-        .header("content-type", format!("multipart/form-data; boundary={}", super::BOUNDARY))
-        .body(body);
-    let answer = request.send().await.unwrap();
+    let answer = fixture.send_form("/v1/audio/transcriptions", body).send().await.unwrap();
     assert_eq!(answer.status(), 200, "{}", answer.text().await.unwrap());
     let grown = fixture.gateway.memory_mib("VmHWM") - before;
     assert!(grown <= 40, "{grown} MiB");

@@ -76,7 +76,7 @@ pub fn path(endpoint: &ApiEndpoint) -> String {
     }
 }
 
-pub const BOUNDARY: &str = "tollgate-test";
+const BOUNDARY: &str = "tollgate-test";
 
 /// A form with these fields, and a file of `size` bytes.
 pub fn form(fields: &Value, size: usize) -> Vec<u8> {
@@ -94,14 +94,21 @@ pub fn form(fields: &Value, size: usize) -> Vec<u8> {
 }
 
 impl Fixture {
+    /// A POST of a form.
+    pub fn send_form(&self, path: &str, form: Vec<u8>) -> reqwest::RequestBuilder {
+        self.gateway
+            .client
+            .post(format!("{}{path}", self.gateway.proxy))
+            .header("x-api-key", &self.key)
+            .header("content-type", format!("multipart/form-data; boundary={BOUNDARY}"))
+            .body(form)
+    }
+
     /// A request to an endpoint, with its body in the right form.
     pub fn call(&self, endpoint: &ApiEndpoint, body: &Value) -> reqwest::RequestBuilder {
-        let request = self.post(&path(endpoint), body);
         match endpoint.body {
-            EndpointBody::Json => request,
-            EndpointBody::Form => request
-                .header("content-type", format!("multipart/form-data; boundary={BOUNDARY}"))
-                .body(form(body, 8_000)),
+            EndpointBody::Json => self.post(&path(endpoint), body),
+            EndpointBody::Form => self.send_form(endpoint.path, form(body, 8_000)),
         }
     }
 }

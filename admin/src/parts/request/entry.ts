@@ -34,6 +34,10 @@ export const KINDS = [
   "code_interpreter",
   "file_search",
   "maps",
+  "image",
+  "second",
+  "character",
+  "query",
 ] as const;
 /** The kinds whose rate is not per token. */
 export const FEES: readonly string[] = [
@@ -42,6 +46,10 @@ export const FEES: readonly string[] = [
   "code_interpreter",
   "file_search",
   "maps",
+  "image",
+  "second",
+  "character",
+  "query",
 ];
 /** What the parts of a cost are that have a price of their own. */
 export const PARTS = [
@@ -59,6 +67,10 @@ export const PARTS = [
   "code_execution",
   "web_fetch",
   "partner_search",
+  "image",
+  "second",
+  "character",
+  "query",
 ] as const;
 /** The text key of a part. */
 export const partOf = (name: string): (typeof PARTS)[number] =>

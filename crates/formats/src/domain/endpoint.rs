@@ -227,6 +227,8 @@ pub struct EndpointAsk {
     pub quantity: u64,
     /// Whether that is exact, not estimated.
     pub is_exact: bool,
+    /// The reply is to be a stream, by another member than `stream`.
+    pub streams: bool,
     /// Price entries of this size and quality, without the model's name: the most exact one first.
     pub variants: Vec<String>,
 }

@@ -23,12 +23,14 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use serde::Deserialize;
+use serde_json::{Map, Value, json};
 
 use super::bad_request::BadRequest;
 use super::conversation::number;
 use super::edit;
 use super::peek::{Peek, PeekLimits};
 use super::scan::{Found, Kind, MemberKey, Node, Scanner, key};
+use crate::domain::format::WireFormat;
 
 /// A token in the unit of this file.
 const TOKEN: u64 = 36;
@@ -140,8 +142,8 @@ static BODY: Node<CountTag> = Node::object(&[
     key("generateContentRequest", Node::object(&REQUEST_KEYS)),
 ]);
 
-/// Whether a body is a provider's answer to a request for a token count.
-pub fn is_count(body: &[u8]) -> bool {
+/// The figure of a provider's answer to a request for a token count; `None` if it has none.
+pub fn of_reply(body: &[u8]) -> Option<u64> {
     #[derive(Deserialize)]
     struct Count {
         #[serde(default, deserialize_with = "number::whole")]
@@ -149,9 +151,51 @@ pub fn is_count(body: &[u8]) -> bool {
         #[serde(default, rename = "totalTokens", deserialize_with = "number::whole")]
         total_tokens: Option<u64>,
     }
-    let count = serde_json::from_slice::<Count>(body);
-    let is_object = body.trim_ascii_start().starts_with(b"{");
-    is_object && count.is_ok_and(|count| count.input_tokens.or(count.total_tokens).is_some())
+    let count = serde_json::from_slice::<Count>(body).ok();
+    let count = count.filter(|_| body.trim_ascii_start().starts_with(b"{"))?;
+    count.input_tokens.or(count.total_tokens)
+}
+
+/// The answer to a request for a token count, in a format.
+pub fn reply(format: WireFormat, tokens: u64) -> String {
+    match format {
+        WireFormat::AltCli => json!({"totalTokens": tokens}),
+        WireFormat::Responses => {
+            json!({"object": "response.input_tokens", "input_tokens": tokens})
+        }
+        WireFormat::Native | WireFormat::Chat => json!({"input_tokens": tokens}),
+    }
+    .to_string()
+}
+
+/// Makes a request for a reply one for its token count: members that such a request does not take
+/// are left out.
+pub fn request(format: WireFormat, body: &[u8]) -> Option<Vec<u8>> {
+    let kept: &[&str] = match format {
+        WireFormat::Native => {
+            &["model", "messages", "system", "tools", "tool_choice", "thinking", "output_config"]
+        }
+        WireFormat::Responses => &[
+            "model",
+            "input",
+            "instructions",
+            "tools",
+            "tool_choice",
+            "parallel_tool_calls",
+            "reasoning",
+            "text",
+            "truncation",
+        ],
+        WireFormat::AltCli => &["contents", "systemInstruction", "tools", "toolConfig"],
+        WireFormat::Chat => return None,
+    };
+    let mut members: Map<String, Value> = serde_json::from_slice(body).ok()?;
+    members.retain(|name, _| kept.contains(&name.as_str()));
+    let counted = match format {
+        WireFormat::AltCli => json!({"generateContentRequest": members}),
+        _ => Value::Object(members),
+    };
+    Some(counted.to_string().into_bytes())
 }
 
 /// The estimated input tokens of a request body of any format, given as its chunks. Never zero.
@@ -256,7 +300,7 @@ fn weight(text: &[u8]) -> u64 {
 mod tests {
     use bytes::Bytes;
 
-    use super::{bound_from_peek, estimate, from_len, from_peek, is_count};
+    use super::{bound_from_peek, estimate, from_len, from_peek, of_reply};
     use crate::formats::peek::{PeekLimits, peek};
 
     const LIMITS: PeekLimits = PeekLimits { max_depth: 32 };
@@ -334,7 +378,7 @@ mod tests {
             ("[42]", false),
             ("", false),
         ] {
-            assert_eq!(is_count(body.as_bytes()), expected, "{body}");
+            assert_eq!(of_reply(body.as_bytes()), expected, "{body}");
         }
     }
 

@@ -19,6 +19,8 @@ struct Members<'b> {
     size: Option<Cow<'b, str>>,
     #[serde(default, borrow, deserialize_with = "lenient")]
     quality: Option<Cow<'b, str>>,
+    #[serde(default, borrow, deserialize_with = "lenient")]
+    stream_format: Option<Cow<'b, str>>,
     #[serde(default, deserialize_with = "lenient")]
     parameters: Option<Parameters>,
 }
@@ -73,6 +75,7 @@ pub fn read(endpoint: &'static ApiEndpoint, json: &[u8], form: Option<&Form>) ->
         }
         Unit::Seconds => (form.map_or(0, seconds), false),
     };
+    let streams = members.stream_format.as_deref() == Some("sse");
     let size = members.size.as_deref().map(|size| size.replace('x', "-x-"));
     let quality = members.quality.as_deref();
     let mut variants = Vec::new();
@@ -81,7 +84,7 @@ pub fn read(endpoint: &'static ApiEndpoint, json: &[u8], form: Option<&Form>) ->
     }
     variants.extend(size);
     variants.extend(quality.map(ToOwned::to_owned));
-    EndpointAsk { endpoint, quantity, is_exact, variants }
+    EndpointAsk { endpoint, quantity, is_exact, streams, variants }
 }
 
 /// How long the form's sound probably is.

@@ -243,7 +243,10 @@ mod tests {
         let body = BODY.replace("--bRIFF", "-bRIFF");
         for size in 1..=body.len() {
             let form = read(&cut(&body, size), "b").unwrap_or_else(|e| panic!("{size}: {e:?}"));
-            assert_eq!(Value::from(form.fields), serde_json::json!({"model": "m-1", "prompt": "hello"}));
+            assert_eq!(
+                Value::from(form.fields),
+                serde_json::json!({"model": "m-1", "prompt": "hello"})
+            );
             let model = form.model.unwrap();
             assert_eq!(&body[model], "m-1", "{size}");
             assert_eq!(form.file_bytes, "RIFF\r\n-bRIFF".len() as u64);

@@ -101,6 +101,9 @@ pub fn match_path(method: &Method, path: &str) -> Option<Route> {
             "/v1/messages/count_tokens" => {
                 Some(Route::plain(WireFormat::Native, Operation::CountTokens))
             }
+            "/v1/responses/input_tokens" => {
+                Some(Route::plain(WireFormat::Responses, Operation::CountTokens))
+            }
             _ => endpoint(path).or_else(|| alt_cli(path)),
         };
     }
@@ -264,6 +267,7 @@ mod tests {
             ("/v1/messages", WireFormat::Native, Operation::Generate),
             ("/v1/messages/", WireFormat::Native, Operation::Generate),
             ("/v1/messages/count_tokens", WireFormat::Native, Operation::CountTokens),
+            ("/v1/responses/input_tokens", WireFormat::Responses, Operation::CountTokens),
             ("/v1/chat/completions", WireFormat::Chat, Operation::Generate),
             ("/v1/responses", WireFormat::Responses, Operation::Generate),
         ] {

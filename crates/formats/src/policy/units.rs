@@ -61,7 +61,8 @@ pub fn charged<'a>(
     });
     let is_reported = !estimated && usage.total() > 0;
     let variants = ask.variants.iter().map(|variant| format!("{variant}/{model}"));
-    let variant = variants.into_iter().find(|name| find(name).is_some_and(|entry| has(entry, rate)));
+    let variant =
+        variants.into_iter().find(|name| find(name).is_some_and(|entry| has(entry, rate)));
     if is_reported && has_tokens && variant.is_none() {
         return Figures { usage, parts: Vec::new(), estimated };
     }
@@ -120,7 +121,13 @@ mod tests {
 
     fn ask(path: &str, quantity: u64, is_exact: bool) -> EndpointAsk {
         let endpoint = ApiEndpoint::of(path).unwrap();
-        EndpointAsk { endpoint, quantity, is_exact, variants: vec!["hd/1024-x-1024".to_owned()] }
+        EndpointAsk {
+            endpoint,
+            quantity,
+            is_exact,
+            streams: false,
+            variants: vec!["hd/1024-x-1024".to_owned()],
+        }
     }
 
     fn tokens(input: u64, output: u64) -> Usage {

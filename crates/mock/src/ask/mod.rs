@@ -52,6 +52,7 @@ pub(super) fn read(route: &Route, body: &Value) -> MockAsk {
         "contents",
         "systemInstruction",
         "request",
+        "generateContentRequest",
     ]
     .iter()
     .map(|field| letters(&body[*field]))
@@ -61,7 +62,12 @@ pub(super) fn read(route: &Route, body: &Value) -> MockAsk {
 
 /// The alt-cli request itself, wrapped or not.
 pub(super) fn inner<'b>(route: &Route, body: &'b Value) -> &'b Value {
-    if route.wrapped { &body["request"] } else { body }
+    let counted = &body["generateContentRequest"];
+    match route.wrapped {
+        true => &body["request"],
+        false if counted.is_object() => counted,
+        false => body,
+    }
 }
 
 /// `object[camel]`, or its snake_case spelling, which the alt-cli service accepts too.

@@ -414,8 +414,7 @@ impl UsageReader {
     /// have arrived. If the upstream now breaks the connection, or leaves it open, the reply is
     /// complete nevertheless.
     pub fn lacks_only_the_end(&self) -> bool {
-        let alt =
-            matches!(self.reading, Reading::AltCli) && matches!(self.layout, Layout::Events);
+        let alt = matches!(self.reading, Reading::AltCli) && matches!(self.layout, Layout::Events);
         alt && self.tally.finish && self.tally.error.is_none() && self.final_figures()
     }
 

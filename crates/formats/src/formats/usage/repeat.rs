@@ -109,7 +109,8 @@ impl UsageReader {
 
     /// The reader as it would be after these first bytes of an event's data.
     pub fn within_event(&self, data: &[u8]) -> Self {
-        let mut reader = Self { tally: self.tally.clone(), ..Self::reading(self.reading, Layout::Events) };
+        let mut reader =
+            Self { tally: self.tally.clone(), ..Self::reading(self.reading, Layout::Events) };
         reader.data(data);
         reader
     }

@@ -96,8 +96,7 @@ pub(super) fn unable(ask: &SelectInput<'_>, provider: &Provider) -> Option<Stage
         return Some(Stage::FormatNotConvertible);
     }
     let is_converted = format != ask.format;
-    let fits =
-        ask.features.iter().all(|one| one.fits(&provider.features, format, is_converted));
+    let fits = ask.features.iter().all(|one| one.fits(&provider.features, format, is_converted));
     (!fits).then_some(Stage::Feature)
 }
 
