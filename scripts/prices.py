@@ -5,8 +5,8 @@
     unzip -p litellm-*.whl litellm/model_prices_and_context_window_backup.json > list.json
     scripts/prices.py list.json --source "litellm 1.109.1" --date 2026-11-22
 
-It contains the chat, responses, embedding and image models of the vendors in FAMILIES, with their prices,
-limits and mode and nothing else. Names are those of the vendors' own APIs, without the list's prefix
+It contains the models of the vendors in FAMILIES for replies, embeddings, images, sound, reranking and
+moderation, with their prices, limits and mode and nothing else. Names are those of the vendors' own APIs, without the list's prefix
 (`gemini/`). There is one model per line, sorted, so that a new list gives a small diff. The field
 `source` of each entry names the source.
 """
@@ -22,7 +22,7 @@ from decimal import Decimal
 # Vertex AI.
 FAMILIES = {
     "anthropic": ("", r"claude-"),
-    "openai": ("", r"(ft:)?(gpt-|chatgpt-|chat-|codex-|computer-use-|daybreak-|o\d|text-embedding-)"),
+    "openai": ("", r"(ft:)?(gpt-|chatgpt-|chat-|codex-|computer-use-|daybreak-|o\d|text-embedding-|whisper-|tts-|omni-moderation-)"),
     "gemini": ("gemini/", r"[a-z]"),
     "vertex_ai-language-models": ("", r"gemini-|deep-research-"),
     "deepseek": ("deepseek/", r"[a-z]"),
@@ -30,15 +30,21 @@ FAMILIES = {
     "moonshot": ("moonshot/", r"[a-z]"),
     "xai": ("xai/", r"[a-z]"),
     "zai": ("zai/", r"[a-z]"),
+    "cohere": ("", r"(rerank|embed)-"),
+    "jina_ai": ("", r"jina-"),
+    "voyage": ("voyage/", r"[a-z]"),
 }
 # Image models too: by tokens, they also price the hosted tool of the responses format.
-MODES = ("chat", "responses", "embedding", "image_generation")
+MODES = ("chat", "responses", "embedding", "image_generation", "audio_transcription", "audio_speech", "rerank",
+         "moderation")
 # Entries of the list that are no models: their fees for hosted tools go to the vendor's models.
 TOOLS = {"openai": "openai/container"}
 TOOL_FEES = ("code_interpreter_cost_per_session", "file_search_cost_per_1k_calls")
 LIMITS = ("max_input_tokens", "max_output_tokens")
 # What the list says about a model's modes: a test compares it with the rates.
 FLAGS = ("supports_fast_mode",)
+# Prices per image, second, character and search.
+UNITS = ("output_cost_per_image", "input_cost_per_second", "input_cost_per_character", "input_cost_per_query")
 # Factors on the rates, in `provider_specific_entry`; its other members are no prices.
 FACTORS = ("fast", "us")
 # Models that the list lacks so far, from the vendor's own page: the listed model whose rates they have, factors on
@@ -59,12 +65,12 @@ def is_free(value):
 
 
 def entry(model, source):
-    """The entry of one model, or None if it has no price per token."""
+    """The entry of one model, or None if it has no price."""
     kept = {"litellm_provider": model["litellm_provider"], "mode": model["mode"]}
     kept.update((name, model[name]) for name in LIMITS if isinstance(model.get(name), int))
     kept.update((name, True) for name in FLAGS if model.get(name) is True)
     plain = ("input_cost_per_token", "output_cost_per_token")
-    if all(is_free(model.get(name)) for name in plain):
+    if model["mode"] != "moderation" and all(is_free(model.get(name)) for name in plain + UNITS):
         return None
     entry = model.get("provider_specific_entry") or {}
     factors = {name: entry[name] for name in FACTORS if not is_free(entry.get(name))}

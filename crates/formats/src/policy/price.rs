@@ -23,7 +23,7 @@ const FORCED: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
 
 /// Names without threshold and tier, and the kind of rate of each. Of two for one kind the first
 /// wins.
-const BASES: [(&str, CostKind); 22] = [
+const BASES: [(&str, CostKind); 23] = [
     ("input_cost_per_token", CostKind::Input),
     ("output_cost_per_token", CostKind::Output),
     ("cache_creation_input_token_cost", CostKind::CacheWrite5m),
@@ -43,6 +43,8 @@ const BASES: [(&str, CostKind); 22] = [
     ("file_search_cost_per_1k_calls", CostKind::FileSearch),
     ("google_maps_grounding_cost_per_query", CostKind::Maps),
     ("output_cost_per_image", CostKind::Image),
+    // What entries for one size of an image call its price; only endpoints for images charge it.
+    ("input_cost_per_image", CostKind::Image),
     ("input_cost_per_second", CostKind::Second),
     ("input_cost_per_character", CostKind::Character),
     ("input_cost_per_query", CostKind::Query),

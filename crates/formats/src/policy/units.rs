@@ -2,7 +2,8 @@
 //! a price; else its unit (images, characters, seconds, searches); else tokens that are estimated
 //! from the unit.
 //!
-//! An image's price may depend on its size and quality: the price list then has an entry such as
+//! Tokens that the service reports go before every price per unit: they are what it charges. An
+//! image's price may depend on its size and quality: the price list then has an entry such as
 //! `high/1024-x-1024/gpt-image-1`, which goes before the model's own.
 
 use crate::domain::endpoint::{EndpointAsk, Unit};
@@ -55,20 +56,20 @@ pub fn charged<'a>(
         return Figures { usage, parts: Vec::new(), estimated };
     };
     let has = |price: &Price, kind| price.rates.base(kind).is_some();
-    let has_tokens = own.is_some_and(|own| {
-        let kinds = [CostKind::Input, CostKind::Output, CostKind::ImageOutput];
-        kinds.into_iter().any(|kind| has(own, kind))
-    });
+    let tokens = [CostKind::Input, CostKind::Output, CostKind::ImageOutput, CostKind::AudioOutput];
+    let rates = || tokens.into_iter().filter_map(|kind| own?.rates.base(kind));
+    let (names_tokens, has_tokens) =
+        (rates().next().is_some(), rates().any(|rate| !rate.is_zero()));
     let is_reported = !estimated && usage.total() > 0;
     let variants = ask.variants.iter().map(|variant| format!("{variant}/{model}"));
     let variant =
         variants.into_iter().find(|name| find(name).is_some_and(|entry| has(entry, rate)));
-    if is_reported && has_tokens && variant.is_none() {
+    if is_reported && has_tokens {
         return Figures { usage, parts: Vec::new(), estimated };
     }
     let counted = parts.iter().find(|used| used.kind == part).map(|used| used.quantity);
     let quantity = counted.unwrap_or(ask.quantity);
-    if variant.is_some() || own.is_some_and(|own| has(own, rate)) || !has_tokens {
+    if variant.is_some() || own.is_some_and(|own| has(own, rate)) || !names_tokens {
         let model = variant.map(Into::into);
         let parts = vec![Part { model, ..Part::calls(part, quantity) }];
         let estimated = counted.is_none() && !ask.is_exact;
@@ -212,6 +213,17 @@ mod tests {
                     usage: Usage { image_output: 12_480, ..tokens(9, 12_480) },
                     parts: Vec::new(),
                     estimated: true,
+                },
+            ),
+            (
+                "/v1/rerank",
+                1,
+                false,
+                json!({"input_cost_per_token": 0, "input_cost_per_query": 0.002}),
+                Figures {
+                    parts: vec![Part::calls(PartKind::Query, 1)],
+                    estimated: true,
+                    ..Figures::default()
                 },
             ),
             ("/v1/embeddings", 0, true, json!({"input_cost_per_token": 1e-7}), input()),
