@@ -12,6 +12,7 @@
 //! whether the reply is complete, and whether the upstream reported an error within it.
 
 mod alt_cli;
+mod bill;
 #[cfg(test)]
 mod bill_tests;
 mod changes;
@@ -21,6 +22,7 @@ mod endpoint;
 mod fault_tests;
 mod figures;
 mod hide;
+mod layout;
 mod model;
 mod native;
 mod output;
@@ -35,11 +37,14 @@ mod tools;
 
 use std::ops::Range;
 
+pub use self::bill::Bill;
 pub use self::changes::{InputChange, describe as describe_changes};
 pub use self::hide::HideUsageChunk;
+pub use self::layout::BodyKind;
 pub use self::model::ModelName;
 pub use self::tally::{ENDED_IN_ERROR, names_an_end};
 
+use self::layout::{Layout, Reading};
 use self::output::Output;
 use self::repeat::Repeated;
 use self::tag::UsageTag;
@@ -50,7 +55,6 @@ use super::sse::Splitter;
 use super::{MOST_ELEMENTS, count};
 use crate::domain::endpoint::ReplyFigures;
 use crate::domain::format::WireFormat;
-use crate::domain::part::Part;
 use crate::domain::usage::Usage;
 
 /// Figures nest less than this; anything deeper is skipped.
@@ -59,74 +63,6 @@ const MAX_DEPTH: usize = 256;
 const DONE: &[u8] = b"[DONE]";
 /// A body of this size without an error is treated as a reply before its end confirms it.
 const LARGE_BODY: usize = 32 * 1024;
-
-/// The layout of the bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Layout {
-    /// A stream whose first byte is still to come.
-    Unknown,
-    Events,
-    /// One JSON value: a complete reply, an error, or an array of alt-cli events.
-    Json,
-    /// Of an endpoint: sound, or plain text.
-    Opaque,
-}
-
-/// Whose figures are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reading {
-    Native,
-    Responses,
-    Chat,
-    AltCli,
-    /// An endpoint's own.
-    Endpoint,
-}
-
-impl From<WireFormat> for Reading {
-    fn from(format: WireFormat) -> Self {
-        match format {
-            WireFormat::Native => Self::Native,
-            WireFormat::Responses => Self::Responses,
-            WireFormat::Chat => Self::Chat,
-            WireFormat::AltCli => Self::AltCli,
-        }
-    }
-}
-
-/// What the body of an endpoint's reply is, by its type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BodyKind {
-    /// A stream of events.
-    Events,
-    /// JSON.
-    Json,
-    /// Anything else.
-    Other,
-}
-
-/// What a reply is billed by.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Bill {
-    /// The tokens of the reply, as its format reports them.
-    pub usage: Usage,
-    /// The usage is an estimate.
-    pub estimated: bool,
-    /// The model that the reply says made it.
-    pub model: ModelName,
-    /// The parts that have their own price; none, and no memory, for most replies.
-    pub parts: Vec<Part>,
-    /// What the provider did with the reasoning of earlier turns; as rare.
-    pub changes: Vec<InputChange>,
-}
-
-impl Bill {
-    /// The bill of a request whose reply never began: its input, estimated.
-    pub fn of_input(input: u64) -> Self {
-        let usage = Usage { input, ..Usage::default() };
-        Self { usage, estimated: true, ..Self::default() }
-    }
-}
 
 /// Follows one reply. Feed it everything, then call [`UsageReader::finish`].
 #[derive(Debug)]
