@@ -16,6 +16,7 @@ mod alt_cli;
 mod bill_tests;
 mod changes;
 mod chat;
+mod diagnosis;
 #[cfg(test)]
 mod fault_tests;
 mod figures;
@@ -26,6 +27,7 @@ mod output;
 mod passes;
 mod repeat;
 mod responses;
+mod searches;
 mod tag;
 mod tally;
 #[cfg(test)]
@@ -35,6 +37,7 @@ mod tools;
 use std::ops::Range;
 
 pub use self::changes::{InputChange, describe as describe_changes};
+pub use self::diagnosis::CacheDiagnosis;
 pub use self::hide::HideUsageChunk;
 pub use self::model::ModelName;
 pub use self::tally::{ENDED_IN_ERROR, names_an_end};
@@ -81,6 +84,8 @@ pub struct Bill {
     pub parts: Vec<Part>,
     /// What the provider did with the reasoning of earlier turns; as rare.
     pub changes: Vec<InputChange>,
+    /// native: what the provider says about its prompt cache, if the request asked.
+    pub diagnosis: Option<Box<CacheDiagnosis>>,
 }
 
 impl Bill {
@@ -272,6 +277,7 @@ impl UsageReader {
             model: tally.model,
             parts,
             changes: changes.unwrap_or_default(),
+            diagnosis: tally.diagnosis.clone(),
         }
     }
 
