@@ -70,7 +70,7 @@ pub(super) fn explained(miss: &CacheMiss) -> String {
 
 /// The id of the reply that a request goes on from, if the provider of this attempt gave it and is
 /// to be asked what its cache did with the prompt since then.
-pub(in crate::proxy) fn asks_about(
+pub(super) fn asks_about(
     ctx: &RequestContext,
     provider: &Provider,
     model: &str,
