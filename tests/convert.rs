@@ -19,6 +19,7 @@ mod reported;
 mod reported_values;
 mod required;
 mod rules;
+mod search_beside;
 mod services;
 mod strict;
 mod unusual_streams;

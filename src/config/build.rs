@@ -233,6 +233,7 @@ fn live(take: &mut Take) -> Live {
         overhead_header: take.get("proxy.overhead_header"),
         price_sync: take.text("prices.sync") == "daily",
         explain_cache_misses: take.get("session.explain_cache_misses"),
+        cache_diagnosis: take.get("session.cache_diagnosis"),
         unpriced: Unpriced::parse(&take.text("prices.unpriced")),
         log_level: take.get("log.level"),
     }

@@ -3,6 +3,8 @@
 //! As in [`super::types`], times end in their unit, sizes are bytes, and 0 means "none" only if the
 //! field says so.
 
+use rust_decimal::Decimal;
+
 use crate::domain::network::Networks;
 use crate::policy::unpriced::Unpriced;
 
@@ -60,6 +62,8 @@ pub struct Live {
     pub price_sync: bool,
     /// Prompts are fingerprinted, to say why a provider's cache was cold.
     pub explain_cache_misses: bool,
+    /// The share of requests, from 0 to 1, for which Anthropic is asked why its cache was cold.
+    pub cache_diagnosis: Decimal,
     /// How requests for models without a price are treated.
     pub unpriced: Unpriced,
     /// Least important lines that are written: `error`, `warn`, `info`, `debug` or `trace`.

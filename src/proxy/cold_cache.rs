@@ -1,14 +1,20 @@
 //! Why a provider's cache had less of a request than it should: judged once the usage is known.
+//! Anthropic is asked for its own opinion, on a sample.
+
+use std::sync::Arc;
 
 use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive as _;
 
 use super::context::RequestContext;
 use super::record::{AskedProvider, BodyFacts};
 use crate::domain::cache_miss::CacheMiss;
-use crate::domain::ids::KeyId;
+use crate::domain::format::WireFormat;
+use crate::domain::ids::{KeyId, RequestId};
 use crate::domain::money::NanoUsd;
 use crate::domain::price::Price;
 use crate::domain::prompt_print::PromptPrint;
+use crate::domain::provider::Provider;
 use crate::formats::usage::Bill;
 use crate::policy::cache_lines::Turn;
 use crate::policy::cost;
@@ -28,7 +34,7 @@ pub(super) fn missed(
     key: Option<KeyId>,
     body: &BodyFacts,
     print: PromptPrint,
-    asked: &AskedProvider,
+    (asked, reply): (&AskedProvider, Option<Arc<str>>),
     bill: &Bill,
     rates: MissRates<'_>,
 ) -> Option<CacheMiss> {
@@ -38,6 +44,7 @@ pub(super) fn missed(
     let turn = Turn {
         print,
         model: asked.model.clone(),
+        reply,
         provider: asked.provider.id,
         format: asked.provider.kind.format(),
         usage: bill.usage,
@@ -59,4 +66,47 @@ pub(super) fn explained(miss: &CacheMiss) -> String {
         number => format!("message {number} changed"),
     };
     format!("not read from the prompt cache: {tokens} tokens (${}), {cause}", cost.to_decimal())
+}
+
+/// The id of the reply that a request goes on from, if the provider of this attempt gave it and is
+/// to be asked what its cache did with the prompt since then.
+pub(super) fn asks_about(
+    ctx: &RequestContext,
+    provider: &Provider,
+    model: &str,
+) -> Option<Arc<str>> {
+    let record = ctx.record.as_ref()?;
+    let body = record.body.as_ref()?;
+    let print = body.print.as_ref()?;
+    if ctx.format != WireFormat::Native
+        || !provider.is_anthropics_own()
+        || !is_in_sample(ctx.id, ctx.live.cache_diagnosis)
+    {
+        return None;
+    }
+    let session = (record.caller.key_id(), &body.session);
+    let sessions = &ctx.gateway.cache_sessions;
+    sessions.last_reply(session, print, model, provider.id)
+}
+
+/// Whether a request is in a sample of this share, from 0 to 1. The low bits of its id are random.
+fn is_in_sample(id: RequestId, share: Decimal) -> bool {
+    let below = (share * Decimal::from(1_u64 << 32)).to_u128().unwrap_or_default();
+    id.0.as_u128() % (1 << 32) < below
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_has_its_share_of_the_requests() {
+        let count = |share| {
+            let share = Decimal::new(share, 2);
+            (0..2000).filter(|_| is_in_sample(RequestId::new(), share)).count()
+        };
+        assert_eq!((count(0), count(100)), (0, 2000));
+        let tenth = count(10);
+        assert!((100..320).contains(&tenth), "{tenth}");
+    }
 }

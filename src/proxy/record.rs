@@ -77,6 +77,8 @@ pub struct OpenRecord {
     pub attempts: u32,
     pub asked: Option<AskedProvider>,
     pub bill: Option<Bill>,
+    /// The reply's id, if its provider may be asked about it in the session's next request.
+    pub reply: Option<Arc<str>>,
     pub first_byte: Option<Duration>,
 }
 
@@ -93,6 +95,7 @@ impl OpenRecord {
             attempts: 0,
             asked: None,
             bill: None,
+            reply: None,
             first_byte: None,
         }
     }

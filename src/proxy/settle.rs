@@ -119,13 +119,17 @@ impl OpenRecord {
         let duration = ended - ctx.started;
         let overhead = duration.saturating_sub(ctx.waited);
         let Priced { cost, entry, multiplier, cache_miss } = self.price(ctx);
-        if let (Some(miss), Some(last)) = (&cache_miss, self.decisions.last_mut())
+        let Bill { usage, estimated, parts, diagnosis, .. } = self.bill.take().unwrap_or_default();
+        if let Some(last) = self.decisions.last_mut()
             && last.step == DecisionStep::Succeeded
         {
-            last.detail = Some(cold_cache::explained(miss).into());
+            let miss = cache_miss.as_ref().map(cold_cache::explained);
+            let lines = [miss, diagnosis.map(|diagnosis| diagnosis.describe())];
+            let said = last.detail.take().map(|said| said.to_string());
+            let lines: Vec<String> = said.into_iter().chain(lines.into_iter().flatten()).collect();
+            last.detail = (!lines.is_empty()).then(|| lines.join("; ").into());
         }
         self.decisions.iter_mut().for_each(clip);
-        let Bill { usage, estimated, parts, .. } = self.bill.take().unwrap_or_default();
         let names = names(&self.caller);
         let provider: Option<(ProviderId, Arc<str>)> =
             self.asked.as_ref().map(|a| (a.provider.id, a.provider.name.as_str().into()));
@@ -181,6 +185,7 @@ impl OpenRecord {
             cache_miss: None,
         };
         let print = self.body.as_mut().and_then(|body| body.print.take());
+        let reply = self.reply.take();
         let (Some(asked), Some(body), Some(bill)) = (&self.asked, &self.body, &mut self.bill)
         else {
             return free(Decimal::ONE);
@@ -192,7 +197,8 @@ impl OpenRecord {
         let names = [&*body.model, &*asked.model];
         let (price, cost) = charge(&self.snapshot, names, multiplier, bill);
         let (key, rates) = (self.caller.key_id(), MissRates { price, multiplier });
-        let missed = |print: Box<_>| cold_cache::missed(ctx, key, body, *print, asked, bill, rates);
+        let missed =
+            |print: Box<_>| cold_cache::missed(ctx, key, body, *print, (asked, reply), bill, rates);
         let cache_miss = print.and_then(missed);
         let other = price.filter(|price| *price.model != *body.model);
         let entry = other.map(|price| price.model.as_str().into());

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::domain::fast_map::FastMap;
-use crate::domain::ids::{KeyId, SessionId};
+use crate::domain::ids::{KeyId, ProviderId, SessionId};
+use crate::domain::prompt_print::PromptPrint;
 use crate::formats::prompt_print::PrintKey;
 use crate::policy::cache_lines::{CacheLines, Missed, Turn};
 
@@ -56,6 +57,21 @@ impl CacheSessions {
         }
         missed
     }
+
+    /// The id of the reply that a request of the session goes on from, if this provider gave it to
+    /// a request for which it was noted.
+    pub fn last_reply(
+        &self,
+        (key, session): (Option<KeyId>, &SessionId),
+        print: &PromptPrint,
+        model: &str,
+        provider: ProviderId,
+    ) -> Option<Arc<str>> {
+        let name = (key, session.clone());
+        let generations = self.generations.lock();
+        let lines = generations.young.get(&name).or_else(|| generations.old.get(&name))?;
+        lines.last_reply(print, model, provider).cloned()
+    }
 }
 
 #[cfg(test)]
@@ -64,14 +80,13 @@ mod tests {
     use crate::domain::cache_miss::CacheMissCause;
     use crate::domain::clock::Timestamp;
     use crate::domain::format::WireFormat;
-    use crate::domain::ids::ProviderId;
-    use crate::domain::prompt_print::PromptPrint;
     use crate::domain::usage::Usage;
 
     fn turn(read: u64, at: i64) -> Turn {
         Turn {
             print: PromptPrint { messages: vec![1; 1000].into(), ..PromptPrint::default() },
             model: "m".into(),
+            reply: None,
             provider: ProviderId(1),
             format: WireFormat::Native,
             usage: Usage { cache_read: read, cache_write_5m: 5000 - read, ..Usage::default() },

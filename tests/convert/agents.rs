@@ -2,9 +2,10 @@
 //! vendors' SDKs (anthropic 2.14, openai 3.57).
 
 use serde_json::{Value, json};
-use tollgate::domain::format::WireFormat::{self, Chat, Native, Responses};
+use tollgate::domain::format::WireFormat::{self, AltCli, Chat, Native, Responses};
 use tollgate::formats::convert::{self, ConvertedRequest, RequestOptions};
 
+use super::converted_reply;
 use super::golden::{convert_stream, reply_context};
 
 fn sent(from: WireFormat, to: WireFormat, body: &Value) -> (Value, ConvertedRequest) {
@@ -183,4 +184,97 @@ fn a_clients_shell_and_patches_go_on_in_another_format() {
     assert!(results[0].contains("built") && results[0].contains("timeout"), "{}", results[0]);
     assert!(!results[0].contains("exit_code") && results[1].contains("done"), "{results:?}");
     assert!(request.dropped.contains(&"vendor_history"), "{:?}", request.dropped);
+}
+
+/// The effort and the form of the output that a request of the responses format asks for, of a
+/// chat-compatible provider.
+fn settings(input: &Value) -> (Value, Value) {
+    let schema = json!({"type": "object", "properties": {"own": {"type": "string"}}});
+    let body = json!({"model": "m", "input": input, "reasoning": {"effort": "low"},
+        "text": {"format": {"type": "json_schema", "name": "own", "schema": schema}}});
+    let (sent, request) = sent(Responses, Chat, &body);
+    assert!(request.dropped.is_empty(), "{:?}", request.dropped);
+    (sent["reasoning_effort"].clone(), sent["response_format"]["json_schema"]["name"].clone())
+}
+
+#[test]
+fn a_configuration_update_holds_until_the_next_one() {
+    let user = |text: &str| json!({"role": "user", "content": text});
+    let update = |members: Value| {
+        let mut item = json!({"type": "configuration_update", "id": "cu_1"});
+        item.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        item
+    };
+    let effort = |effort: Value| update(json!({"reasoning": {"effort": effort}}));
+    let schema = |name: &str| {
+        let schema = json!({"type": "object", "properties": {}});
+        update(json!({"text": {"format": {"type": "json_schema", "name": name, "schema": schema}}}))
+    };
+    let text = update(json!({"text": {"format": {"type": "text"}}}));
+    for (items, expected) in [
+        (vec![], (json!("low"), json!("own"))),
+        (vec![effort(json!("high"))], (json!("high"), json!("own"))),
+        (vec![effort(json!("high")), effort(Value::Null)], (json!("high"), json!("own"))),
+        (vec![schema("a"), schema("b")], (json!("low"), json!("b"))),
+        (vec![schema("a"), effort(json!("medium")), text], (json!("medium"), Value::Null)),
+    ] {
+        let mut input = vec![user("hi")];
+        input.extend(items.clone());
+        assert_eq!(settings(&json!(input)), expected, "at the end: {items:?}");
+        input.push(user("go on"));
+        assert_eq!(settings(&json!(input)), expected, "inside: {items:?}");
+    }
+}
+
+#[test]
+fn a_damaged_configuration_update_is_named() {
+    for (item, field) in [
+        (json!({"type": "configuration_update", "text": "x"}), "input.0.text"),
+        (json!({"type": "configuration_update", "text": {"format": 1}}), "input.0.text.format"),
+        (
+            json!({"type": "configuration_update", "reasoning": {"effort": 1}}),
+            "input.0.reasoning.effort",
+        ),
+        (json!({"type": "input_text", "text": {"format": {"type": "text"}}}), "input.0.text"),
+    ] {
+        let body = json!({"model": "m", "input": [item]}).to_string();
+        let options = RequestOptions::new("m", false);
+        let refused = convert::request(Responses, Chat, body.as_bytes(), &options).unwrap_err();
+        assert_eq!(refused.field, field, "{refused}");
+    }
+}
+
+#[test]
+fn an_answer_of_gemini_that_was_cut_or_filtered_does_not_look_complete() {
+    let context = || reply_context(std::path::Path::new("/nowhere"), Native, AltCli);
+    // What a native client reads; `None`: the provider failed.
+    for (reason, with_text, without) in [
+        ("STOP", Some("end_turn"), Some("end_turn")),
+        ("CONTINUATION", Some("max_tokens"), Some("max_tokens")),
+        ("TOO_MANY_TOOL_CALLS", Some("max_tokens"), None),
+        ("MISSING_THOUGHT_SIGNATURE", Some("end_turn"), None),
+        ("MALFORMED_RESPONSE", Some("end_turn"), None),
+        ("ESCALATION", Some("refusal"), Some("refusal")),
+        ("PUP_LIMITED_DISABLED", Some("refusal"), Some("refusal")),
+    ] {
+        for (parts, expected) in [(json!([{"text": "ho"}]), with_text), (json!([]), without)] {
+            let candidate = json!({"content": {"parts": parts}, "finishReason": reason});
+            let reply = json!({"candidates": [candidate], "continuationToken": "x"}).to_string();
+            let whole = converted_reply(AltCli, Native, reply.as_bytes(), &context());
+            let whole = whole.ok().map(|body| serde_json::from_slice::<Value>(&body).unwrap());
+            let stop = whole.as_ref().map(|body| body["stop_reason"].as_str().unwrap());
+            assert_eq!(stop, expected, "{reason} {parts}");
+            let stream = format!("data: {reply}\n\n");
+            let out = convert_stream(AltCli, Native, stream.as_bytes(), context());
+            let out = String::from_utf8(out).unwrap();
+            match expected {
+                Some(stop) => {
+                    assert!(out.contains(&format!("\"stop_reason\":\"{stop}\"")), "{out}")
+                }
+                None => {
+                    assert!(out.contains("event: error") && !out.contains("message_stop"), "{out}")
+                }
+            }
+        }
+    }
 }

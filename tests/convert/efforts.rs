@@ -4,6 +4,7 @@
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use tollgate::domain::format::WireFormat::{self, AltCli, Chat, Native, Responses};
+use tollgate::domain::model_facts::ModelFacts;
 use tollgate::formats::convert::{self, RequestOptions};
 use tower::ServiceExt as _;
 
@@ -146,4 +147,25 @@ async fn gemini_thinks_within_its_bounds() {
     let sent = sent(Native, AltCli, "gemini-3-pro-preview", &adaptive).await;
     assert_eq!(config(&sent), json!({"includeThoughts": true}));
     assert!(!sent.rules.contains(&"thinking_level"));
+}
+
+#[test]
+fn a_gemini_gets_the_levels_that_its_entry_lists() {
+    let level = |facts: Option<&ModelFacts>, effort: &str| {
+        let options = RequestOptions { facts, ..RequestOptions::new("gemini-3.5-flash", false) };
+        let body = chat(effort).to_string();
+        let done = convert::request(Chat, AltCli, body.as_bytes(), &options).unwrap();
+        let sent: Value = serde_json::from_slice(&done.body).unwrap();
+        sent["generationConfig"]["thinkingConfig"]["thinkingLevel"].clone()
+    };
+    let entry = json!({"accepts": {"alt-cli": {"thinking": {"level": ["low", "high", "xhigh"]}}}});
+    let facts = ModelFacts::of_entry(&entry).unwrap();
+    for (effort, shipped, listed) in
+        [("high", "HIGH", "HIGH"), ("xhigh", "HIGH", "XHIGH"), ("max", "HIGH", "XHIGH")]
+    {
+        assert_eq!(
+            (level(None, effort), level(facts.as_ref(), effort)),
+            (json!(shipped), json!(listed))
+        );
+    }
 }

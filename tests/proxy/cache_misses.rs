@@ -202,3 +202,94 @@ async fn with_the_setting_off_and_for_history_at_the_provider_nothing_is_said() 
     let causes = [&rows[1]["cacheMiss"]["cause"], &rows[0]["cacheMiss"]];
     assert_eq!(causes, [&json!("first_use"), &Value::Null]);
 }
+
+/// A reply of the native format, streamed or whole, whose service says why its cache was cold.
+fn diagnosed(id: &str, stream: bool, reason: &Value) -> Value {
+    let usage = json!({"input_tokens": 10, "output_tokens": 5, "cache_read_input_tokens": 0,
+        "cache_creation_input_tokens": 5000});
+    let mut message = json!({"id": id, "type": "message", "role": "assistant", "model": "m",
+        "content": [{"type": "text", "text": "done"}], "stop_reason": "end_turn", "usage": usage,
+        "diagnostics": {"cache_miss_reason": reason}});
+    if !stream {
+        return json!({"body": message, "content_type": "application/json"});
+    }
+    (message["content"], message["stop_reason"]) = (json!([]), Value::Null);
+    let events = [
+        json!({"type": "message_start", "message": message}),
+        json!({"type": "content_block_start", "index": 0,
+            "content_block": {"type": "text", "text": "done"}}),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage}),
+        json!({"type": "message_stop"}),
+    ];
+    let lines = events
+        .iter()
+        .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()));
+    json!({"body": lines.collect::<String>(), "content_type": "text/event-stream"})
+}
+
+/// A gateway with one provider of these fields, and what it received of some requests, and said in
+/// their decision chains.
+async fn diagnoses(share: &str, fields: Value, own: Option<Value>) -> Vec<(Value, String)> {
+    let fixture = Fixture::bare(&[("TOLLGATE_SESSION_CACHE_DIAGNOSIS", share)]).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, fields).await;
+    let reason = json!({"type": "tools_changed", "cache_missed_input_tokens": 4321});
+    let turns = [
+        (turn("s", "t", "be", &[marked("do it")]), "msg_1", false, Value::Null),
+        // Another conversation of the session.
+        (turn("s", "x", "title", &[marked("name it")]), "msg_2", false, Value::Null),
+        (
+            turn("s", "u", "be", &[marked("do it"), "ok".into(), marked("go")]),
+            "msg_3",
+            true,
+            reason,
+        ),
+    ];
+    for (mut body, id, stream, reason) in turns.clone() {
+        if let Some(own) = &own {
+            body["diagnostics"] = own.clone();
+        }
+        body["stream"] = json!(stream);
+        fixture.upstream.default(diagnosed(id, stream, &reason)).await;
+        let sent = fixture.post("/v1/messages", &body).send().await.unwrap();
+        assert_eq!(sent.status(), 200);
+        assert!(sent.text().await.unwrap().contains(id));
+    }
+    let rows = fixture.gateway.logs(3).await;
+    let received = fixture.upstream.requests().await;
+    let mut all = Vec::new();
+    for ((row, sent), (body, ..)) in rows.iter().rev().zip(received).zip(turns) {
+        let mut without = sent["body"].clone();
+        let asked = without.as_object_mut().unwrap().remove("diagnostics").unwrap_or_default();
+        without.as_object_mut().unwrap().remove("stream");
+        assert_eq!(without, body, "nothing else changes");
+        let detail = row["decisionChain"].as_array().unwrap().last().unwrap()["detail"].as_str();
+        all.push((asked, detail.unwrap_or_default().to_owned()));
+    }
+    all
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn anthropic_is_asked_for_its_own_diagnosis_on_a_sample() {
+    let anthropics = json!({"anthropic_host": "yes"});
+    let nothing = vec![Value::Null; 3];
+    let asked = |all: &[(Value, String)]| all.iter().map(|one| one.0.clone()).collect::<Vec<_>>();
+    let all = diagnoses("1", anthropics.clone(), None).await;
+    let last = json!({"previous_message_id": "msg_1"});
+    assert_eq!(asked(&all), [Value::Null, Value::Null, last]);
+    let said = "the provider says of its prompt cache: tools_changed, 4321 tokens";
+    let ours = "not read from the prompt cache: 5000 tokens ($0.012500000), the tools changed";
+    assert_eq!(all[2].1, format!("{ours}; {said}"));
+    assert!(!all[0].1.contains("the provider says"), "{}", all[0].1);
+
+    // What a client asks is left as it is, and its answer is read without the setting.
+    let own = json!({"previous_message_id": "msg_0"});
+    for share in ["0", "1"] {
+        let all = diagnoses(share, anthropics.clone(), Some(own.clone())).await;
+        assert_eq!(asked(&all), vec![own.clone(); 3]);
+        assert!(all[2].1.ends_with(said), "{}", all[2].1);
+    }
+    // Neither without the setting nor at another host.
+    assert_eq!(asked(&diagnoses("0", anthropics, None).await), nothing);
+    assert_eq!(asked(&diagnoses("1", json!({}), None).await), nothing);
+}

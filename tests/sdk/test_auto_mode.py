@@ -1,5 +1,6 @@
 """Claude Code in auto mode: its check of tool calls runs at the provider, headless and in a terminal."""
 
+import contextlib
 import json
 
 import pytest
@@ -13,6 +14,10 @@ CALL = {"name": "Bash", "arguments": {"command": f"sh -c '{COMMAND}'", "descript
 CONVERTED = [f"via-{kind}" for kind in TYPES if kind != "native"]
 # What the user reads where nothing answers for the check.
 NO_CHECK = "doesn't pass it through"
+# Why the model of the operator flags the call.
+REASON = "It makes a file."
+# The beginning of the notice in a terminal that there is no check.
+NOTICE = "can't check actions in this session"
 
 
 def installed(services, key, folder, **more):
@@ -104,34 +109,40 @@ def test_the_clients_own_check_is_a_request_for_another_model(services, tmp_path
         services.action("providers/removeProvider", {"providerId": made})
 
 
-@pytest.mark.parametrize("route", CONVERTED)
-@pytest.mark.parametrize("dangerous", [False, True])
-def test_a_model_of_the_operator_judges_for_other_providers(services, tmp_path, route, dangerous):
+@contextlib.contextmanager
+def judged(services, folder, route, dangerous):
+    """Claude Code with a model of the operator that judges the call which the provider behind `route` makes."""
     if services.admin is None:
         pytest.skip("no administration")
-    name = f"judge-{route}-{dangerous}"
+    name = folder.name
     provider = {"name": name, "url": services.mock, "key": name, "provider_type": "native", "group_tag": name}
     made = services.action("providers/addProvider", provider | {"allowed_models": ["tool-judge"]})["id"]
     user = services.action("users/addUser", {"name": name, "providerGroup": f"default,{name}"})
     try:
-        claude = installed(services, user["defaultKey"]["key"], tmp_path)
-        verdict = {"calls": [{"n": 1, "dangerous": dangerous, "reason": "It makes a file." if dangerous else ""}]}
+        verdict = {"calls": [{"n": 1, "dangerous": dangerous, "reason": REASON if dangerous else ""}]}
         services.script(None, {"text": json.dumps(verdict)}, key=name)
         services.script(route, {"text": "I will run it.", "tools": [CALL]}, {"text": "That is all."})
+        yield installed(services, user["defaultKey"]["key"], folder)
+        for one in services.received(3):
+            assert "safeguards" not in one["body"] and "home_dir" not in json.dumps(one)
+    finally:
+        services.action("users/removeUser", {"userId": user["user"]["id"]})
+        services.action("providers/removeProvider", {"providerId": made})
+
+
+@pytest.mark.parametrize("route", CONVERTED)
+@pytest.mark.parametrize("dangerous", [False, True])
+def test_a_model_of_the_operator_judges_for_other_providers(services, tmp_path, route, dangerous):
+    with judged(services, tmp_path, route, dangerous) as claude:
         arguments = ("--permission-mode", "auto", "--output-format", "stream-json", "--verbose")
         events = claude.events("-p", "Do it.", "--model", route, *arguments)
         assert not of_kind(events, "informational")
         if dangerous:
             assert not (claude.work / "made.txt").exists()
             [denied] = of_kind(events, "permission_denied")
-            assert denied["decision_reason"] == "It makes a file."
+            assert denied["decision_reason"] == REASON
         else:
             assert claude.made() == "made\n"
-        for one in services.received(3):
-            assert "safeguards" not in one["body"] and "home_dir" not in json.dumps(one)
-    finally:
-        services.action("users/removeUser", {"userId": user["user"]["id"]})
-        services.action("providers/removeProvider", {"providerId": made})
 
 
 def test_a_provider_that_refuses_the_field_is_asked_again_without_it(claude, services):
@@ -144,23 +155,38 @@ def test_a_provider_that_refuses_the_field_is_asked_again_without_it(claude, ser
     assert [BETAS[0] in one["headers"]["anthropic-beta"] for one in sent] == [True, False, False]
 
 
-def in_terminal(claude, model, **more):
+def in_terminal(claude, model, text, *ends):
+    """The screen, once it shows one of the ends."""
     projects = {str(claude.work): {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}}
     settings = {"hasCompletedOnboarding": True, "theme": "dark", "projects": projects}
     (claude.home / ".claude.json").write_text(json.dumps(settings))
     with claude.terminal("--permission-mode", "auto", "--model", model) as terminal:
         terminal.screen("auto mode on")
-        terminal.type(prompt(**more))
-        return terminal.screen("can't check actions in this session", "The tool said")
+        terminal.type(text)
+        return terminal.screen(NOTICE, *ends)
 
 
 def test_in_a_terminal_a_checked_call_runs_without_a_question(claude):
-    shown = in_terminal(claude, "via-native")
-    assert PRINTED in shown and "can't check actions" not in shown
+    shown = in_terminal(claude, "via-native", prompt(), "The tool said")
+    assert PRINTED in shown and NOTICE not in shown
     assert claude.made() == "made\n"
 
 
 def test_in_a_terminal_the_user_is_told_that_there_is_no_check(claude, services):
-    shown = in_terminal(claude, "via-chat-compatible")
+    shown = in_terminal(claude, "via-chat-compatible", prompt())
     assert f"go through {services.proxy.removeprefix('http://')}, and the check isn't getting through" in shown
     assert not (claude.work / "made.txt").exists()
+
+
+@pytest.mark.parametrize("dangerous", [False, True])
+def test_in_a_terminal_the_user_sees_what_a_model_of_the_operator_judged(services, tmp_path, dangerous):
+    route = "via-chat-compatible"
+    with judged(services, tmp_path, route, dangerous) as claude:
+        shown = in_terminal(claude, route, "Do it.", "That is all.")
+        assert NOTICE not in shown
+        if dangerous:
+            assert "Did not run 1 call" in shown and f"Auto mode: {REASON}" in shown
+            assert not (claude.work / "made.txt").exists()
+        else:
+            assert "Ran 1 shell command" in shown and "Did not run" not in shown
+            assert claude.made() == "made\n"

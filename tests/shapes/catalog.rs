@@ -43,7 +43,7 @@ const CHAT: [&str; 14] = [
     r#"{"model":"m","messages":[],"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":{"enum":[⟦0⟧]}}}}"#,
 ];
 
-const RESPONSES: [&str; 17] = [
+const RESPONSES: [&str; 18] = [
     r#"{"model":"m","input":[⟦{"role":"user","content":"a"}⟧]}"#,
     r#"{"model":"m","input":[⟦{"type":"x"}⟧]}"#,
     r#"{"model":"m","input":[⟦{"type":"output_text","text":"a"}⟧]}"#,
@@ -61,9 +61,10 @@ const RESPONSES: [&str; 17] = [
     r#"{"model":"m","input":[],"tools":[{"type":"web_search","filters":{"allowed_domains":[⟦"a"⟧]}}]}"#,
     r#"{"model":"m","input":[],"text":{"format":{"type":"json_schema","name":"s","schema":{"type":"object","properties":{⟦"p#":{}⟧},"required":[⟦"p#"⟧],"additionalProperties":false}}}}"#,
     r#"{"model":"m","input":[{"role":"user","content":"a"},{"type":"additional_tools","tools":[⟦{"name":"t#"}⟧]}]}"#,
+    r#"{"model":"m","input":[⟦{"type":"configuration_update","text":{"format":{"type":"text"}}}⟧]}"#,
 ];
 
-const ALT_CLI: [&str; 16] = [
+const ALT_CLI: [&str; 17] = [
     r#"{"contents":[⟦{"parts":[{"text":"a"}]}⟧]}"#,
     r#"{"contents":[⟦{"text":"a"}⟧]}"#,
     r#"{"contents":[⟦{"parts":[]}⟧]}"#,
@@ -80,9 +81,10 @@ const ALT_CLI: [&str; 16] = [
     r#"{"contents":[],"generationConfig":{"stopSequences":[⟦"a"⟧]}}"#,
     r#"{"contents":[],"tools":[{"functionDeclarations":[{"name":"t","parameters":{"type":"OBJECT","properties":{⟦"p#":{"type":"STRING"}⟧},"required":[⟦"p#"⟧]}}]}]}"#,
     r#"{"contents":[],"generationConfig":{"responseSchema":{"type":"OBJECT","properties":{⟦"p#":{}⟧},"required":[⟦"p#"⟧],"additionalProperties":false}}}"#,
+    r#"{"contents":[{"role":"model","parts":[⟦{"toolCall":{}}⟧]}]}"#,
 ];
 
-const REPLIES: [(WireFormat, &str); 16] = [
+const REPLIES: [(WireFormat, &str); 17] = [
     (
         Native,
         r#"{"type":"message","content":[⟦{"type":"text","text":"a"}⟧],"stop_reason":"end_turn"}"#,
@@ -105,6 +107,7 @@ const REPLIES: [(WireFormat, &str); 16] = [
         r#"{"candidates":[{"content":{"parts":[⟦{"functionCall":{"name":"n"}}⟧]},"finishReason":"STOP"}]}"#,
     ),
     (AltCli, r#"{"candidates":[{"content":{"parts":[{"text":"a"}]}},⟦{}⟧]}"#),
+    (AltCli, r#"{"candidates":[{"content":{"parts":[{"text":"a"},⟦{"toolCall":{}}⟧]}}]}"#),
 ];
 
 /// Events of streams.

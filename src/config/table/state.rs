@@ -2,8 +2,8 @@
 
 use super::{ADMIN_TOKEN_MIN, DAY, GIB, KIB, MIB, MIN, MS, S};
 use crate::config::kind::SettingKind::{
-    Choice, Count, DatabaseUrl, Duration, File, Flag, Headers, Name, Networks, Path, RedisUrl,
-    Seconds, Secret, SecretFile, Size, Source, Zone,
+    Choice, Count, DatabaseUrl, Duration, File, Flag, Headers, Name, Networks, Path, Ratio,
+    RedisUrl, Seconds, Secret, SecretFile, Size, Source, Zone,
 };
 use crate::config::kind::Zero::Refused;
 use crate::config::setting::{Setting, setting, unset};
@@ -56,6 +56,7 @@ pub(super) const ROWS: &[Setting] = &[
     setting("session.message_bytes", Size { min: KIB, max: 16 * MIB }, "256KiB"),
     setting("session.messages_total_bytes", Size { min: MIB, max: 1024 * GIB }, "1GiB"),
     setting("session.explain_cache_misses", Flag, "true").live(),
+    setting("session.cache_diagnosis", Ratio, "0").live(),
     // Accounting.
     setting("ledger.segment_bytes", Size { min: 64 * KIB, max: GIB }, "64MiB"),
     setting("ledger.max_bytes", Size { min: MIB, max: 1024 * GIB }, "4GiB"),

@@ -29,6 +29,7 @@ use crate::formats::{count, edit, embeddings, responses::instructions};
 use crate::proxy::blocking::INLINE_MAX;
 use crate::proxy::body_budget::{BodyReservation, ELEMENT_WEIGHT};
 use crate::proxy::caller::Principal;
+use crate::proxy::cold_cache;
 use crate::proxy::connections::gone::unless_gone;
 use crate::proxy::context::RequestContext;
 use crate::proxy::gateway::Gateway;
@@ -59,6 +60,8 @@ struct RenderSource {
     /// The client reads a stream as one JSON array.
     json_array: bool,
     cache_ttl: CacheTtl,
+    /// The reply since which the provider is asked about its prompt cache.
+    asks_about: Option<Arc<str>>,
     price: Option<Arc<Price>>,
     id: RequestId,
     trace_id: Option<TraceId>,
@@ -122,6 +125,8 @@ impl RenderSource {
                 Principal::Key { key, .. } if key.cache_ttl != CacheTtl::Inherit => key.cache_ttl,
                 _ => provider.cache_ttl,
             },
+            asks_about: cold_cache::asks_about(ctx, provider, &attempt.model)
+                .filter(|_| !forwarding.inbound.peek.asks_for_diagnosis),
             price: price.cloned(),
             id: ctx.id,
             trace_id: ctx.span().map(|span| span.trace_id),
@@ -235,6 +240,10 @@ impl RenderSource {
         if model != &*inbound.model && !self.model_in_path {
             body = edit::set_model(&body, moved.as_ref().unwrap_or(&inbound.peek), model);
             moved = Some(peek_again(&body)?);
+        }
+        if let Some(reply) = &self.asks_about {
+            let peek = moved.as_ref().unwrap_or(&inbound.peek);
+            body = edit::ask_for_diagnosis(&body, peek, reply);
         }
         if self.format == WireFormat::Chat
             && inbound.stream

@@ -27,6 +27,7 @@ pub mod network;
 pub mod notifications;
 pub mod part;
 pub mod price;
+pub mod prompt_length;
 pub mod prompt_print;
 pub mod provider;
 pub mod record;

@@ -154,6 +154,9 @@ pub struct GeminiGeneration {
     /// Whether the model refuses calls in the history without a proof of thought.
     #[serde(default)]
     pub demands_proof: bool,
+    /// Whether the service's search may stand beside functions.
+    #[serde(default)]
+    pub takes_search_beside_functions: bool,
 }
 
 /// How web searches are charged.

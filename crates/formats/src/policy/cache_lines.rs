@@ -34,6 +34,8 @@ pub struct Turn {
     pub format: WireFormat,
     /// As reported.
     pub usage: Usage,
+    /// The reply's id, if its provider may be asked about it.
+    pub reply: Option<Arc<str>>,
     /// When the request began, and when its usage was known.
     pub started: Timestamp,
     /// See `started`.
@@ -69,7 +71,7 @@ impl CacheLines {
     /// Takes the next request of the session; returns what it missed, if that is at least
     /// [`LEAST`].
     pub fn next(&mut self, turn: Turn) -> Option<Missed> {
-        let before = self.line_of(&turn).map(|at| self.0.remove(at));
+        let before = self.line_of(&turn.print, &turn.model).map(|at| self.0.remove(at));
         let missed = match &before {
             Some(line) => line.missed(&turn),
             None => first(&turn),
@@ -83,14 +85,27 @@ impl CacheLines {
 
     /// Bytes in memory, about.
     pub fn size(&self) -> usize {
-        let prints = self.0.iter().map(|line| 4 * line.turn.print.messages.len());
+        let reply = |turn: &Turn| turn.reply.as_ref().map_or(0, |reply| reply.len() + 16);
+        let prints =
+            self.0.iter().map(|line| 4 * line.turn.print.messages.len() + reply(&line.turn));
         prints.sum::<usize>() + self.0.capacity() * size_of::<Line>()
     }
 
+    /// The id of the reply that a request goes on from, if this provider gave it.
+    pub fn last_reply(
+        &self,
+        print: &PromptPrint,
+        model: &str,
+        provider: ProviderId,
+    ) -> Option<&Arc<str>> {
+        let turn = &self.0.get(self.line_of(print, model)?)?.turn;
+        turn.reply.as_ref().filter(|_| turn.provider == provider)
+    }
+
     /// The line that a request continues: the one with the most in common.
-    fn line_of(&self, turn: &Turn) -> Option<usize> {
+    fn line_of(&self, print: &PromptPrint, model: &str) -> Option<usize> {
         let lines = self.0.iter().enumerate();
-        let ranked = lines.filter_map(|(at, line)| Some((line.likeness(turn)?, at)));
+        let ranked = lines.filter_map(|(at, line)| Some((line.likeness(print, model)?, at)));
         ranked.max().map(|(_, at)| at)
     }
 }
@@ -120,10 +135,9 @@ impl Line {
 
     /// How much a request has in common with the line; `None` if it belongs to another
     /// conversation.
-    fn likeness(&self, turn: &Turn) -> Option<(usize, usize)> {
-        let (old, new) = (&self.turn.print, &turn.print);
-        let around =
-            [self.turn.model == turn.model, old.tools == new.tools, old.system == new.system];
+    fn likeness(&self, new: &PromptPrint, model: &str) -> Option<(usize, usize)> {
+        let old = &self.turn.print;
+        let around = [*self.turn.model == *model, old.tools == new.tools, old.system == new.system];
         let around = around.into_iter().filter(|same| *same).count();
         let common = old.common(new);
         let second = old.messages.get(1).filter(|one| new.messages.get(1) == Some(one));
@@ -198,6 +212,7 @@ mod tests {
                 messages: messages.into(),
             },
             model: "m".into(),
+            reply: None,
             provider: ProviderId(1),
             format: WireFormat::Native,
             usage: Usage {

@@ -7,6 +7,7 @@
 //! client's, whatever its type.
 
 use super::error_reply::ErrorReply;
+use crate::domain::prompt_length::says_too_long;
 
 /// The client errors that are not retried, and the general case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
@@ -69,13 +70,8 @@ const SYNONYMS: &[(&str, ClientError)] = &[
     ("responsibleaipolicyviolation", ClientError::ContentFilter),
 ];
 
-/// Phrases of error messages, in lower case.
+/// Phrases of other error messages, in lower case.
 const PHRASES: &[(&str, ClientError)] = &[
-    ("prompt is too long", ClientError::PromptTooLong),
-    ("input is too long", ClientError::PromptTooLong),
-    ("maximum context length", ClientError::PromptTooLong),
-    ("exceed context limit", ClientError::PromptTooLong),
-    ("input token count exceeds", ClientError::PromptTooLong),
     ("output blocked by content filtering policy", ClientError::ContentFilter),
     ("content management policy", ClientError::ContentFilter),
     ("maximum allowed number of output tokens", ClientError::MaxTokensExceeded),
@@ -209,6 +205,9 @@ pub fn recognise(
         return None;
     }
     let message = message.unwrap_or_default().to_lowercase();
+    if says_too_long(&message) {
+        return Some(ClientError::PromptTooLong);
+    }
     if let Some((_, found)) = PHRASES.iter().find(|(phrase, _)| message.contains(phrase)) {
         return Some(*found);
     }
@@ -240,6 +239,13 @@ mod tests {
             (429, Some("insufficient_quota"), None, None, None),
             (400, invalid, None, Some("messages: roles must alternate"), Some(InvalidRequest)),
             (400, invalid, None, Some("prompt is too long: 210000 tokens"), Some(PromptTooLong)),
+            (
+                400,
+                Some("INVALID_ARGUMENT"),
+                Some("400"),
+                Some("The input token count (9) exceeds the maximum number of tokens allowed (8)."),
+                Some(PromptTooLong),
+            ),
             (400, invalid, Some("context_length_exceeded"), None, Some(PromptTooLong)),
             (500, invalid, None, None, None),
             (400, invalid, None, Some("Your credit balance is too low"), None),

@@ -237,7 +237,9 @@ fn tools(body: &Value) -> Result<(), WireFault> {
             nulls::check(json_schema, &format!("{place}.parameters_json_schema"))?;
         }
     }
-    let calling = either(either(body, "toolConfig"), "functionCallingConfig");
+    let config = either(body, "toolConfig");
+    let calling = either(config, "functionCallingConfig");
+    combination(body, config, calling)?;
     let mode = calling["mode"].as_str().unwrap_or("AUTO");
     if !matches!(
         mode.to_ascii_uppercase().as_str(),
@@ -251,6 +253,24 @@ fn tools(body: &Value) -> Result<(), WireFault> {
         return Err(WireFault::bad(
             "allowed_function_names should only be set when mode is ANY or VALIDATED",
         ));
+    }
+    Ok(())
+}
+
+/// Functions beside a search: only with a flag, and not in the mode `AUTO`.
+fn combination(body: &Value, config: &Value, calling: &Value) -> Result<(), WireFault> {
+    let any = |name: &str| items(&body["tools"]).iter().any(|tool| !either(tool, name).is_null());
+    if !any("functionDeclarations") || !any("googleSearch") {
+        return Ok(());
+    }
+    if either(config, "includeServerSideToolInvocations") != true {
+        return Err(WireFault::bad(
+            "Please enable tool_config.include_server_side_tool_invocations to use Built-in tools \
+             with Function calling.",
+        ));
+    }
+    if calling["mode"] == "AUTO" {
+        return Err(WireFault::bad("Function calling mode AUTO is not supported here."));
     }
     Ok(())
 }

@@ -231,6 +231,7 @@ fn alt_cli_refusals() {
             ("/tools/0/functionDeclarations/0/parametersJsonSchema", json!({}), "exclude"),
             ("/tools/0/functionDeclarations/0/name", json!("1"), "letter"),
             ("/toolConfig", json!({"functionCallingConfig": {"mode": "FORCE"}}), "mode"),
+            ("/tools/1", json!({"googleSearch": {}}), "include_server_side_tool_invocations"),
             ("/contents/0/role", json!("assistant"), "valid role"),
             ("/contents/0/parts", json!([]), "must not be empty"),
             ("/contents/0/parts/0", json!({"type": "text", "text": "x"}), "Unknown name"),

@@ -1,6 +1,7 @@
 //! Writes turns as contents.
 
 use super::generation::GeminiGeneration;
+use super::steps;
 use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{self, Array, Object};
 use crate::formats::conversation::{
@@ -15,15 +16,24 @@ const OPENING: &str = "(continued)";
 /// The vendor's documented text for "do not verify this call's proof of thought".
 const SKIP_PROOF: &str = "skip_thought_signature_validator";
 
-/// Writes `contents`.
+/// What the target takes in the history.
+#[derive(Clone, Copy)]
+struct Takes {
+    /// Calls only with a proof of thought.
+    proofs: bool,
+    /// Steps of a search beside functions.
+    steps: bool,
+}
+
+/// Writes `contents`. `steps`: with the steps of searches beside functions.
 pub(super) fn write(
     o: &mut Object<'_>,
     request: &Request<'_>,
-    model: &TargetModel<'_>,
+    (model, steps): (&TargetModel<'_>, bool),
     rules: &mut Rules,
 ) {
-    let wants_proof =
-        GeminiGeneration::of(model).is_some_and(|generation| generation.demands_proof);
+    let proofs = GeminiGeneration::of(model).is_some_and(|generation| generation.demands_proof);
+    let takes = Takes { proofs, steps };
     o.array("contents", |a| {
         if request.turns.first().is_none_or(|turn| turn.role == Role::Assistant) {
             rules.note(Rule::FirstTurn);
@@ -32,7 +42,7 @@ pub(super) fn write(
         for turn in &request.turns {
             let mut parts = Vec::new();
             json::array(&mut parts, |a| match turn.role {
-                Role::Assistant => write_model_parts(a, turn, wants_proof, rules),
+                Role::Assistant => write_model_parts(a, turn, takes, rules),
                 _ => write_user_parts(a, turn, rules),
             });
             if parts == b"[]" {
@@ -79,13 +89,19 @@ fn write_user_parts(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
     }
 }
 
-fn write_model_parts(a: &mut Array<'_>, turn: &Turn<'_>, wants_proof: bool, rules: &mut Rules) {
+fn write_model_parts(a: &mut Array<'_>, turn: &Turn<'_>, takes: Takes, rules: &mut Rules) {
     // A proof belongs to the part that followed the thought.
     let mut proof: Option<&str> = None;
     let mut proven = false;
     for part in &turn.parts {
         match part {
             Part::Thinking(thinking) => match &thinking.signature {
+                Some(signature) if signature.origin == Origin::AltCliStep => {
+                    match steps::unseal(&signature.value).filter(|_| takes.steps) {
+                        Some(step) => a.raw(&step),
+                        None => rules.note(Rule::VendorHistory),
+                    }
+                }
                 Some(signature)
                     if signature.origin == Origin::AltCli && !signature.value.is_empty() =>
                 {
@@ -99,7 +115,7 @@ fn write_model_parts(a: &mut Array<'_>, turn: &Turn<'_>, wants_proof: bool, rule
                 o.opt_str("thoughtSignature", proof.take());
             }),
             Part::ToolCall(call) => {
-                let stands_in = wants_proof && !proven && proof.is_none();
+                let stands_in = takes.proofs && !proven && proof.is_none();
                 rules.note_if(stands_in, Rule::ProofStandIn);
                 proven = true;
                 write_call(a, call, if stands_in { Some(SKIP_PROOF) } else { proof.take() }, rules);

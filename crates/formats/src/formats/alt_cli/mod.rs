@@ -12,6 +12,7 @@ pub mod reply_write;
 mod request_contents;
 pub mod request_read;
 pub mod request_write;
+mod steps;
 pub mod stream_read;
 pub mod stream_write;
 mod usage;

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::request_contents::WirePart;
+use super::steps;
 use crate::domain::format::BROKEN_CALLS;
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
@@ -148,7 +149,9 @@ fn read_as(bytes: &[u8], strict: bool) -> Result<Reply<'_>, ReplyProblem> {
         add_part(part, &mut calls, &mut parts);
     }
     let nothing = if foreign { strict } else { reason.is_none() };
-    if nothing && parts.is_empty() {
+    let is_step =
+        |part: &ReplyPart<'_>| matches!(part, ReplyPart::Thinking(step) if step.is_step());
+    if nothing && parts.iter().all(is_step) {
         return Err(problem(NOTHING.to_owned()));
     }
     let any_call = calls > 0;
@@ -161,6 +164,10 @@ fn read_as(bytes: &[u8], strict: bool) -> Result<Reply<'_>, ReplyProblem> {
 
 /// Adds a part. `calls`: how many calls there are.
 fn add_part<'a>(part: WirePart<'a>, calls: &mut usize, parts: &mut Vec<ReplyPart<'a>>) {
+    if let Some(step) = steps::seal(&part) {
+        parts.push(ReplyPart::Thinking(step.into()));
+        return;
+    }
     if let Some(call) = part.call {
         if let Some(proof) = part.signature {
             prove(proof.into_text(), parts);
@@ -176,7 +183,9 @@ fn add_part<'a>(part: WirePart<'a>, calls: &mut usize, parts: &mut Vec<ReplyPart
     }
     let Some(text) = part.text else { return };
     match (part.thought == Some(true), parts.last_mut()) {
-        (true, Some(ReplyPart::Thinking(thinking))) => thinking.text.push_str(&text),
+        (true, Some(ReplyPart::Thinking(thinking))) if !thinking.is_step() => {
+            thinking.text.push_str(&text)
+        }
         (true, _) => {
             let proof = part.signature.map_or(Text::default(), Str::into_text);
             let signature = Some(Signature::new(Origin::AltCli, proof));
@@ -191,7 +200,9 @@ fn add_part<'a>(part: WirePart<'a>, calls: &mut usize, parts: &mut Vec<ReplyPart
 fn prove<'a>(proof: Text<'a>, parts: &mut Vec<ReplyPart<'a>>) {
     let signature = Signature::new(Origin::AltCli, proof);
     match parts.last_mut() {
-        Some(ReplyPart::Thinking(thinking)) => thinking.signature = Some(signature),
+        Some(ReplyPart::Thinking(thinking)) if !thinking.is_step() => {
+            thinking.signature = Some(signature);
+        }
         _ => parts.push(ReplyPart::Thinking(signature.into())),
     }
 }

@@ -43,17 +43,22 @@ pub struct WirePart<'a> {
     code: Option<IgnoredAny>,
     #[serde(rename = "codeExecutionResult", alias = "code_execution_result")]
     code_result: Option<IgnoredAny>,
-    #[serde(rename = "toolCall", alias = "tool_call")]
-    vendor_call: Option<IgnoredAny>,
-    #[serde(rename = "toolResponse", alias = "tool_response")]
-    vendor_result: Option<IgnoredAny>,
+    #[serde(borrow, rename = "toolCall", alias = "tool_call")]
+    pub vendor_call: Option<Json<'a>>,
+    #[serde(borrow, rename = "toolResponse", alias = "tool_response")]
+    pub vendor_result: Option<Json<'a>>,
 }
 
 impl WirePart<'_> {
     /// Whether a reply's part is of a kind that no other format has: media, and the steps of the
     /// vendor's own tools.
     pub const fn is_foreign(&self) -> bool {
-        self.text.is_none() && self.call.is_none() && self.signature.is_none()
+        self.text.is_none() && self.call.is_none() && (self.signature.is_none() || self.is_step())
+    }
+
+    /// Whether it is a step of a tool that the vendor runs.
+    pub const fn is_step(&self) -> bool {
+        self.vendor_call.is_some() || self.vendor_result.is_some()
     }
 }
 
@@ -199,6 +204,7 @@ fn read_part<'a>(
     }
     // A proof on another part belongs to the thought before it.
     parts.extend(proof.map(|proof| Part::Thinking(proof.into())));
+    let is_step = part.is_step();
     if let Some(call) = part.call {
         let arguments = call.arguments().into();
         let name = call.name.ok_or_else(|| missing(field, "functionCall.name"))?;
@@ -214,8 +220,7 @@ fn read_part<'a>(
     } else {
         // An empty part has no content. One of an unknown kind looks the same here, and real
         // clients send both.
-        let vendors = [&part.code, &part.code_result, &part.vendor_call, &part.vendor_result];
-        let vendor = vendors.iter().any(|step| step.is_some());
+        let vendor = is_step || part.code.is_some() || part.code_result.is_some();
         rules.note(if vendor { Rule::VendorHistory } else { Rule::EmptyText });
     }
     Ok(())

@@ -33,7 +33,8 @@ pub fn write(
     rules.note_if(request.user.is_some(), Rule::User);
     rules.note_if(request.cache_key.is_some(), Rule::CacheMarks);
     Ok(json::document_of(target.size, |o| {
-        content_write::write(o, request, target.model, rules);
+        let combines = combines(request, target);
+        content_write::write(o, request, (target.model, combines), rules);
         let system = request.instructions();
         if !system.is_empty() {
             o.object("systemInstruction", |o| {
@@ -42,14 +43,40 @@ pub fn write(
                 });
             });
         }
-        write_tools(o, request, rules);
+        write_tools(o, request, combines, rules);
         o.object("generationConfig", |o| write_config(o, request, target, rules));
     }))
 }
 
-fn write_tools(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
+/// Whether a search may stand beside functions: its steps come back, and the model decides what it
+/// calls.
+fn combines(request: &Request<'_>, target: &Target<'_>) -> bool {
+    let is_free = match &request.tool_choice {
+        None | Some(ToolChoice::Auto | ToolChoice::WebSearch) => true,
+        Some(ToolChoice::Allowed { required, .. }) => !required,
+        Some(ToolChoice::Required | ToolChoice::None | ToolChoice::Tool(_)) => false,
+    };
+    let takes = |model: &GeminiGeneration| model.takes_search_beside_functions;
+    let searches = |tool: &Tool<'_>| matches!(tool.kind, ToolKind::WebSearch(_));
+    is_free
+        && target.returns_steps
+        && GeminiGeneration::of(target.model).is_some_and(takes)
+        && request.tools.iter().any(searches)
+        && !functions(request).is_empty()
+}
+
+/// The functions that are declared.
+fn functions<'r, 'a>(request: &'r Request<'a>) -> Vec<&'r Tool<'a>> {
     let allowed = request.allowed_tools();
-    rules.note_if(allowed.is_some(), Rule::AllowedTools);
+    let is_sent = |tool: &&Tool<'_>| {
+        let wanted = allowed.as_ref().is_none_or(|names| names.contains(&tool.name));
+        wanted && !matches!(tool.kind, ToolKind::WebSearch(_))
+    };
+    request.tools.iter().filter(is_sent).collect()
+}
+
+fn write_tools(o: &mut Object<'_>, request: &Request<'_>, combines: bool, rules: &mut Rules) {
+    rules.note_if(request.allowed_tools().is_some(), Rule::AllowedTools);
     let mut search = request.tools.iter().filter_map(|tool| match &tool.kind {
         ToolKind::WebSearch(search) => Some(search),
         _ => None,
@@ -58,11 +85,7 @@ fn write_tools(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
     let searches = search.next().is_some();
     rules.note_if(searches, Rule::WebSearch);
     rules.note_if(is_bounded, Rule::SearchFields);
-    let is_sent = |tool: &&Tool<'_>| {
-        let wanted = allowed.as_ref().is_none_or(|names| names.contains(&tool.name));
-        wanted && !matches!(tool.kind, ToolKind::WebSearch(_))
-    };
-    let functions: Vec<&Tool<'_>> = request.tools.iter().filter(is_sent).collect();
+    let functions = functions(request);
     if functions.is_empty() {
         if searches {
             o.array("tools", |a| a.object(|o| o.object("googleSearch", |_| {})));
@@ -77,7 +100,15 @@ fn write_tools(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
                 }
             });
         });
+        if combines {
+            a.object(|o| o.object("googleSearch", |_| {}));
+        }
     });
+    if combines {
+        // The service has a mode of its own for both, and refuses `AUTO`.
+        o.object("toolConfig", |o| o.bool("includeServerSideToolInvocations", true));
+        return;
+    }
     let (mode, name) = match &request.tool_choice {
         None | Some(ToolChoice::WebSearch) => return,
         Some(ToolChoice::Auto | ToolChoice::Allowed { required: false, .. }) => ("AUTO", None),

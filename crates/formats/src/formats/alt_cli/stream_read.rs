@@ -3,6 +3,7 @@
 
 use super::reply_read::{self, Body, Candidate};
 use super::request_contents::{FunctionCall, WirePart};
+use super::steps;
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
     Block, Event, EventPieces, Finish, Origin, Signature, Sink, Str, StreamProblem, Text, ToolName,
@@ -119,6 +120,14 @@ impl Reader {
             self.answered = true;
             self.prove(part.signature.map(Str::into_text), sink);
             self.call(call, sink);
+            return;
+        }
+        if let Some(step) = steps::seal(&part) {
+            self.text(pieces.take(), sink);
+            self.close(sink);
+            sink(Event::Open(Block::Thinking));
+            sink(Event::Signature(step));
+            sink(Event::Close);
             return;
         }
         let kind = if part.thought == Some(true) { OpenBlock::Thinking } else { OpenBlock::Text };

@@ -96,6 +96,13 @@ pub struct Thinking<'a> {
     pub signature: Option<Signature<'a>>,
 }
 
+impl Thinking<'_> {
+    /// Whether it is a step of a search, and no reasoning.
+    pub fn is_step(&self) -> bool {
+        self.signature.as_ref().is_some_and(|signature| signature.origin == Origin::AltCliStep)
+    }
+}
+
 /// The name of a tool: in the responses format it may have a namespace, elsewhere it is one word.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct ToolName<'a> {

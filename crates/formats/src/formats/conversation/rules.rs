@@ -127,11 +127,20 @@ rules! {
         (code execution, file search, computer, shell, tool search, image generation, remote MCP, \
         maps, URL context, memory, text editor \
         and such)" "left out, and a choice that names one too";
-    WebSearch "web_search" Changed [Native Responses AltCli] "the vendor's web search" "becomes the target's own; to alt-cli only where no function is declared beside it, else left out: Gemini before 3 refuses the mixture, and later ones want the parts of the search back with the next turn, which no other format keeps; its search steps and sources are not in the converted reply; a responses search without external access has no equal and is left out";
+    WebSearch "web_search" Changed [Native Responses AltCli] "the vendor's web search" "becomes the \
+        target's own; its sources are not in the converted reply, nor its steps, unless they must \
+        come back. To alt-cli it is left out beside functions, but for models that take both \
+        (`takes_search_beside_functions`), clients of native and responses that show reasoning, \
+        and requests that neither demand nor forbid calls: the service wants the steps back, and \
+        these clients return them as they do [reasoning](#reasoning-across-formats). A responses \
+        search without external access has no equal and is left out";
     SearchFields "web_search_fields" LeftOut [Native Responses AltCli] "fields of a web search that \
         the target has none for ([web search](#web-search))" "left out";
     WebSearchChat "web_search_chat" LeftOut [Chat] "the vendor's web search" "left out";
-    VendorHistory "vendor_history" LeftOut [Native Responses Chat AltCli] "steps of vendor-run tools, compaction and other items in the history that only their vendor can read" "left out";
+    VendorHistory "vendor_history" LeftOut [Native Responses Chat AltCli] "steps of vendor-run \
+        tools, compaction, the trigger of one (`compaction_trigger`) and other items in the \
+        history that only their vendor can read" "left out; the reply to a trigger is an ordinary \
+        one, without a summary";
     ToolRemoval "tool_removal" LeftOut [Native Responses Chat AltCli] "a tool that the conversation \
         withdraws" "it stays on offer: the list of tools does not change within a session";
     ClearedSystem "cleared_system" LeftOut [Native Responses Chat AltCli] "an instruction for one \

@@ -37,14 +37,18 @@ pub enum Origin {
     Chat,
     /// alt-cli: a `thoughtSignature`.
     AltCli,
+    /// alt-cli: a step of a search that the service ran beside functions, as its part. The service
+    /// wants it back as it wants a proof.
+    AltCliStep,
 }
 
-const LETTERS: [(Origin, char); 5] = [
+const LETTERS: [(Origin, char); 6] = [
     (Origin::Native, 'n'),
     (Origin::NativeRedacted, 'x'),
     (Origin::Responses, 'r'),
     (Origin::Chat, 'c'),
     (Origin::AltCli, 'g'),
+    (Origin::AltCliStep, 's'),
 ];
 
 /// A proof and its origin.

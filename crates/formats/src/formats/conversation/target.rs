@@ -38,6 +38,8 @@ pub struct Target<'t> {
     /// "Call no tool" is written as no choice at all, for chat-compatible to native
     /// (docs/conversion.md).
     pub unset_no_choice: bool,
+    /// The client sends back what a reply has in place of reasoning: steps of a search.
+    pub returns_steps: bool,
     /// Temperature and `top_p` are both sent unchanged.
     pub keep_top_p: bool,
 }

@@ -141,6 +141,7 @@ fn request_without_halves(
     rules.note_if(request.max_tokens.is_some_and(|limit| limit > most), Rule::MaxOutput);
     request.max_tokens = request.max_tokens.map(|limit| limit.min(most));
     note_names(&request, to, &mut rules);
+    let hide_thinking = request.reasoning.is_off() || request.show_reasoning == Some(false);
     let target = Target {
         model: &model,
         // Quotes and line breaks in code that moves into a JSON string take one byte more each.
@@ -149,6 +150,7 @@ fn request_without_halves(
         default_max_tokens: options.default_max_tokens.min(most),
         cache_key: options.cache_key,
         unset_no_choice: from == WireFormat::Chat,
+        returns_steps: !hide_thinking && matches!(from, WireFormat::Native | WireFormat::Responses),
         keep_top_p: matches!(from, WireFormat::Chat | WireFormat::Native),
     };
     let betas = accepts.betas(&request);
@@ -166,7 +168,7 @@ fn request_without_halves(
         include_usage: request.include_usage,
         wrapped: request.wrapped,
         json_array: false,
-        hide_thinking: request.reasoning.is_off() || request.show_reasoning == Some(false),
+        hide_thinking,
         estimated_input: 0,
         parallel_tools: request.parallel_tools.unwrap_or(true),
     };

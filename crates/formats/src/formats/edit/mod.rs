@@ -172,6 +172,13 @@ pub fn ask_for_usage(chunks: &[Bytes], peek: &Peek) -> Option<Vec<Bytes>> {
     }
 }
 
+/// The native body with the question why the prompt cache did not have what led to this reply.
+pub fn ask_for_diagnosis(chunks: &[Bytes], peek: &Peek, reply: &str) -> Vec<Bytes> {
+    let reply = serde_json::Value::from(reply);
+    let member = format!("\"diagnostics\":{{\"previous_message_id\":{reply}}}");
+    insert_member(chunks, peek.object_start, peek.object_empty, &member)
+}
+
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;

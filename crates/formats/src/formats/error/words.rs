@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::{ErrorReply, UpstreamError};
 use crate::domain::format::WireFormat;
+use crate::domain::prompt_length::says_too_long;
 
 /// A cause from which clients recover. Figures are tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,18 +66,8 @@ const CODES: &[(&str, Name)] = &[
     ("resource_exhausted", Name::RateLimited),
 ];
 
-/// Parts of the services' messages that name a cause, in lower case. The first that fits counts.
+/// Parts of the services' messages that name a cause other than [`Name::TooLong`], in lower case.
 const PHRASES: &[(&str, Name)] = &[
-    ("prompt is too long", Name::TooLong),
-    ("input is too long", Name::TooLong),
-    ("exceed context limit", Name::TooLong),
-    ("maximum context length", Name::TooLong),
-    ("maximum prompt length", Name::TooLong),
-    ("exceeds the context window", Name::TooLong),
-    ("exceeds the available context size", Name::TooLong),
-    ("exceeds the maximum number of tokens allowed", Name::TooLong),
-    ("exceeded model token limit", Name::TooLong),
-    ("longer than the maximum model length", Name::TooLong),
     ("image exceeds", Name::ImageTooLarge),
     ("images exceed", Name::ImageTooLarge),
     ("image dimensions exceed", Name::ImageTooLarge),
@@ -107,9 +98,11 @@ pub struct Words {
 /// Why a provider refused, if clients recover from it.
 pub fn cause(error: &UpstreamError) -> Option<Cause> {
     let message = error.message.to_ascii_lowercase();
-    let by_code = CODES.iter().find(|(code, _)| error.is(code));
-    let found = by_code.or_else(|| PHRASES.iter().find(|(part, _)| message.contains(part)));
-    Some(match found?.1 {
+    let by_code = CODES.iter().find(|(code, _)| error.is(code)).map(|row| row.1);
+    let found = by_code
+        .or_else(|| says_too_long(&message).then_some(Name::TooLong))
+        .or_else(|| PHRASES.iter().find(|(part, _)| message.contains(part)).map(|row| row.1));
+    Some(match found? {
         Name::TooLong => too_long(&numbers(&message)),
         Name::ImageTooLarge => Cause::ImageTooLarge,
         Name::ImageUnreadable => Cause::ImageUnreadable,

@@ -155,6 +155,8 @@ pub struct Peek {
     pub background: bool,
     /// native: the value of `safeguards`, which asks for a check of the reply's tool calls.
     pub safeguards: Option<Range<usize>>,
+    /// native: it has a member `diagnostics`, which asks why the prompt cache was cold.
+    pub asks_for_diagnosis: bool,
     /// It has reasoning that another format's model wrote: `convert::proofs` removes it.
     pub has_foreign_proof: bool,
     /// The pieces of the body.

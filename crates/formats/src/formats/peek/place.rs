@@ -37,6 +37,8 @@ pub(super) enum PeekPlace {
     Prompt,
     Background,
     Safeguards,
+    /// native: the question why the prompt cache was cold.
+    Diagnostics,
     // These may occur any number of times.
     Message,
     AltMessage,

@@ -306,6 +306,7 @@ pub(super) static BODY: Node<PeekPlace> = Node::object(&[
     strict("background", Node::value(PeekPlace::Background, 0)),
     strict("prompt", Node::value(PeekPlace::Prompt, 0)),
     strict("safeguards", Node::value(PeekPlace::Safeguards, 0)),
+    key("diagnostics", Node::value(PeekPlace::Diagnostics, 0)),
     strict("tools", Node::array(&TOOL).tagged(PeekPlace::Tools)),
     models("fallbacks", PeekPlace::Fallback, &FALLBACK),
     models("models", PeekPlace::Models, &LISTED_MODEL),

@@ -140,6 +140,7 @@ impl PeekReader {
                 _ => self.refuse("stream", "a boolean is expected"),
             },
             PeekPlace::Store => self.peek.is_not_stored = found.as_bool() == Some(false),
+            PeekPlace::Diagnostics => self.peek.asks_for_diagnosis = true,
             PeekPlace::Safeguards => self.peek.safeguards = Some(found.span.clone()),
             PeekPlace::Messages => self.peek.has_messages = self.is_array(found),
             PeekPlace::Contents => self.peek.has_contents = self.is_array(found),

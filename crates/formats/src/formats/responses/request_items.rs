@@ -3,11 +3,13 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use super::request_read::{Format, TextConfig, WireReasoning};
 use super::request_tools::{self, WireTool};
 use crate::formats::conversation::media::is_data_url;
 use crate::formats::conversation::{
-    Arguments, Content, Media, MediaKind, Origin, Part, Role, Rule, Rules, Signature, Str, Text,
-    Thinking, Tool, ToolCall, ToolName, ToolResult, Turn, Unsupported, json, locate, signature,
+    Arguments, Content, Effort, Media, MediaKind, Origin, Part, Role, Rule, Rules, Signature, Str,
+    Text, Thinking, Tool, ToolCall, ToolName, ToolResult, Turn, Unsupported, json, locate,
+    signature,
 };
 use crate::formats::json_read::{Json, List};
 
@@ -22,8 +24,12 @@ pub(super) struct Item<'a> {
     role: Option<Str<'a>>,
     #[serde(borrow)]
     content: Option<Content<'a, Item<'a>>>,
+    /// A part's text, or the object of a `configuration_update`.
     #[serde(borrow)]
-    text: Option<Str<'a>>,
+    text: Option<Content<'a, TextConfig<'a>>>,
+    /// Of a `configuration_update`.
+    #[serde(borrow)]
+    reasoning: Option<Content<'a, WireReasoning<'a>>>,
     #[serde(borrow)]
     refusal: Option<Str<'a>>,
     #[serde(borrow)]
@@ -75,6 +81,10 @@ pub(super) struct Input<'a> {
     pub turns: Vec<Turn<'a>>,
     /// Tools that were added before the conversation.
     pub tools: Vec<Tool<'a>>,
+    /// The last update of the effort.
+    pub effort: Option<Effort>,
+    /// The last update of the output's format.
+    pub format: Option<Format<'a>>,
     /// The last turn consists of results, which are collected in one turn.
     in_results: bool,
 }
@@ -155,6 +165,7 @@ impl<'a> Input<'a> {
                     self.turns.push(Turn { role: Role::System, parts });
                 }
             }
+            "configuration_update" => self.update(item, field)?,
             "item_reference" => return Err(Rule::Stored.refuse(field)),
             // Steps of tools that the vendor runs, and other items that only the vendor can read.
             _ => rules.note(Rule::VendorHistory),
@@ -189,12 +200,37 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
+    /// Each setting holds until a later update of it: for the reply, the last one.
+    fn update(&mut self, item: Item<'a>, field: &str) -> Result<(), Unsupported> {
+        if let Some(text) = object(item.text, || format!("{field}.text"))? {
+            self.format = text.format.or(self.format.take());
+        }
+        if let Some(reasoning) = object(item.reasoning, || format!("{field}.reasoning"))? {
+            self.effort = reasoning.effort().or(self.effort);
+        }
+        Ok(())
+    }
+
     /// Adds a part to the last turn if it may join it and the role is the same; otherwise to a new
     /// one.
     fn push(&mut self, role: Role, part: Part<'a>, joins: bool) {
         match self.turns.last_mut() {
             Some(last) if joins && last.role == role => last.parts.push(part),
             _ => self.turns.push(Turn { role, parts: vec![part] }),
+        }
+    }
+}
+
+/// The object of a member that other kinds of items have too, as a string.
+fn object<'a, T: Deserialize<'a>>(
+    member: Option<Content<'a, T>>,
+    field: impl Fn() -> String,
+) -> Result<Option<T>, Unsupported> {
+    match member {
+        None => Ok(None),
+        Some(Content::Text(_)) => Err(Unsupported::new(field(), "an object is expected")),
+        Some(Content::Parts(parts)) => {
+            parts.first().map_err(|unread| locate::element(&field(), &unread))
         }
     }
 }
@@ -227,7 +263,11 @@ fn read_part<'a>(part: Item<'a>, field: &str, rules: &mut Rules) -> Result<Part<
         |name: &str| Unsupported::new(format!("{field}.{name}"), "this field is required");
     match part.kind.as_deref() {
         None | Some("input_text" | "output_text" | "text" | "summary_text" | "reasoning_text") => {
-            Ok(Part::Text(part.text.ok_or_else(|| missing("text"))?))
+            match part.text {
+                Some(Content::Text(text)) => Ok(Part::Text(text)),
+                None => Err(missing("text")),
+                Some(_) => Err(Unsupported::new(format!("{field}.text"), "a string is expected")),
+            }
         }
         Some("refusal") => Ok(Part::Text(part.refusal.ok_or_else(|| missing("refusal"))?)),
         Some("input_image") => {
@@ -319,7 +359,11 @@ fn read_result<'a>(
 
 fn read_reasoning<'a>(item: Item<'a>, field: &str) -> Result<Thinking<'a>, Unsupported> {
     let texts = |parts: List<'a, Item<'a>>| {
-        parts.collect(|part| part.text).map_err(|unread| locate::element(field, &unread))
+        let text = |part: Item<'a>| match part.text {
+            Some(Content::Text(text)) => Some(text),
+            _ => None,
+        };
+        parts.collect(text).map_err(|unread| locate::element(field, &unread))
     };
     let mut texts_of_it = texts(item.summary.unwrap_or_default())?;
     if texts_of_it.is_empty()

@@ -57,21 +57,28 @@ struct Body<'a> {
 }
 
 #[derive(Deserialize)]
-struct WireReasoning<'a> {
+pub(super) struct WireReasoning<'a> {
     #[serde(borrow)]
     effort: Option<Str<'a>>,
 }
 
+impl WireReasoning<'_> {
+    /// The effort; `None` if there is none, or an unknown one.
+    pub(super) fn effort(&self) -> Option<Effort> {
+        self.effort.as_deref().and_then(Effort::parse)
+    }
+}
+
 #[derive(Deserialize)]
-struct TextConfig<'a> {
+pub(super) struct TextConfig<'a> {
     #[serde(borrow)]
-    format: Option<Format<'a>>,
+    pub format: Option<Format<'a>>,
     #[serde(borrow)]
     verbosity: Option<Str<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Format<'a> {
+pub(super) struct Format<'a> {
     #[serde(borrow, rename = "type")]
     kind: Str<'a>,
     #[serde(borrow)]
@@ -126,11 +133,9 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
             ..Sampling::default()
         },
         reasoning: Reasoning::of_effort(
-            body.reasoning
-                .and_then(|reasoning| reasoning.effort)
-                .and_then(|effort| Effort::parse(&effort)),
+            input.effort.or_else(|| body.reasoning.as_ref().and_then(WireReasoning::effort)),
         ),
-        output: format.map_or(OutputFormat::Text, read_format),
+        output: input.format.or(format).map_or(OutputFormat::Text, read_format),
         verbosity: verbosity.map(Str::into_text),
         user: body.safety_identifier.or(body.user).map(Str::into_text),
         cache_key: body.prompt_cache_key.map(Str::into_text),

@@ -3,12 +3,13 @@
 //!
 //! The prompt's count includes cached content but not the tools' results, which are added. Thoughts
 //! are output, but not among the candidates' tokens. The details per modality contain image and
-//! audio tokens. Web searches are the different queries that a reply names; not every model is
+//! audio tokens. Web searches are the different queries that a reply names (`usage::searches`); not every model is
 //! charged for each (`policy::searches`).
 //!
 //! A stream has no terminator: it is complete if its body ends after every candidate has a finish
 //! reason. Members come in either of two spellings, as in protobuf's JSON.
 
+use super::searches::STEP;
 use super::tag::UsageTag;
 use super::tally::{ERROR, FINISH, Figure, Modality, TIER, UsageTally, count};
 use crate::domain::usage::Usage;
@@ -59,6 +60,8 @@ static PART: Node<UsageTag> = Node::object(&[
     key("function_call", Node::value(UsageTag::Part, 0)),
     key("executableCode", Node::value(UsageTag::Part, 0)),
     key("executable_code", Node::value(UsageTag::Part, 0)),
+    key("toolCall", STEP),
+    key("tool_call", STEP),
     key("inlineData", Node::value(UsageTag::Media, 0)),
     key("inline_data", Node::value(UsageTag::Media, 0)),
 ])

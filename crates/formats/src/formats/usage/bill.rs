@@ -1,6 +1,7 @@
 //! What a reply is billed by.
 
 use super::changes::InputChange;
+use super::diagnosis::CacheDiagnosis;
 use super::model::ModelName;
 use crate::domain::part::Part;
 use crate::domain::usage::Usage;
@@ -18,6 +19,8 @@ pub struct Bill {
     pub parts: Vec<Part>,
     /// What the provider did with the reasoning of earlier turns; as rare.
     pub changes: Vec<InputChange>,
+    /// native: what the provider says about its prompt cache, if the request asked.
+    pub diagnosis: Option<Box<CacheDiagnosis>>,
 }
 
 impl Bill {

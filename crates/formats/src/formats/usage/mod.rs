@@ -17,6 +17,7 @@ mod bill;
 mod bill_tests;
 mod changes;
 mod chat;
+mod diagnosis;
 mod endpoint;
 #[cfg(test)]
 mod fault_tests;
@@ -29,6 +30,7 @@ mod output;
 mod passes;
 mod repeat;
 mod responses;
+mod searches;
 mod tag;
 mod tally;
 #[cfg(test)]
@@ -39,6 +41,7 @@ use std::ops::Range;
 
 pub use self::bill::Bill;
 pub use self::changes::{InputChange, describe as describe_changes};
+pub use self::diagnosis::CacheDiagnosis;
 pub use self::hide::HideUsageChunk;
 pub use self::layout::BodyKind;
 pub use self::model::ModelName;
@@ -270,6 +273,7 @@ impl UsageReader {
             model: tally.model,
             parts,
             changes: changes.unwrap_or_default(),
+            diagnosis: tally.diagnosis.clone(),
         }
     }
 

@@ -9,6 +9,7 @@
 //! of the bill.
 
 use super::changes::CHANGES;
+use super::diagnosis::DIAGNOSTICS;
 use super::passes::{self, PassFigure};
 use super::tag::UsageTag;
 use super::tally::{ERROR, FINISH, Figure, MODEL, TIER, UsageTally, count};
@@ -89,11 +90,12 @@ static DELTA_KEYS: [MemberKey<UsageTag>; 6] = [
     key("estimated_tokens", Node::value(UsageTag::ThinkingTokens, 24)),
 ];
 
-static MESSAGE_KEYS: [MemberKey<UsageTag>; 4] = [
+static MESSAGE_KEYS: [MemberKey<UsageTag>; 5] = [
     key("id", Node::value(UsageTag::Id, 200)),
     key("model", MODEL),
     key("usage", USAGE),
     key("input_transformations", CHANGES),
+    key("diagnostics", DIAGNOSTICS),
 ];
 
 /// An event, or a whole message: their members do not collide.
@@ -106,6 +108,7 @@ pub(super) static ROOT: Node<UsageTag> = Node::object(&[
     key("model", MODEL),
     key("usage", USAGE),
     key("input_transformations", CHANGES),
+    key("diagnostics", DIAGNOSTICS),
     key("content", Node::array(&BLOCK).tagged(UsageTag::Shape)),
     key("stop_reason", FINISH),
     key("error", ERROR),

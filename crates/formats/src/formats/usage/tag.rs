@@ -41,6 +41,11 @@ pub(super) enum UsageTag {
     Item,
     /// alt-cli: a search that a reply is based on.
     Query,
+    /// alt-cli: a step of a tool that the service runs beside functions: which tool, what it
+    /// searches for, and the step.
+    StepType,
+    StepQuery,
+    StepEnd,
     /// The list or object that only a reply has: identifies a complete body as a reply.
     Shape,
     /// One of several answers: its number, its finish reason, and the complete answer.
@@ -77,6 +82,9 @@ pub(super) enum UsageTag {
     ChangeType,
     ChangeReason,
     ChangeEnd,
+    /// native: why the service's prompt cache did not have all, and how many tokens it had not.
+    MissReason,
+    MissTokens,
     /// native: the service's own estimate of a piece of hidden reasoning, in tokens.
     ThinkingTokens,
     /// native: what became of the credit that a request after a refusal carried.

@@ -9,10 +9,12 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use super::changes::Changes;
+use super::diagnosis::CacheDiagnosis;
 use super::figures::UsageFigures;
 pub(super) use super::figures::{Figure, Modality};
 use super::model::ModelName;
 use super::output::{ItemSoFar, Items, Output};
+use super::searches::Queries;
 use super::tag::UsageTag;
 use super::tools::Tools;
 use crate::domain::part::PartKind;
@@ -24,8 +26,6 @@ use crate::formats::scan::{Found, Kind, Node, key};
 /// reported it. No model reads or writes a thousandth of it in one request, and the sums of many
 /// such figures stay within those of the ledger.
 const MAX_FIGURE: u64 = 1_000_000_000;
-/// A reply has a few queries. This many are told apart.
-const MAX_QUERIES: usize = 200;
 
 /// An `error` member with the members of all formats.
 pub(super) const ERROR: Node<UsageTag> = Node {
@@ -77,8 +77,10 @@ pub(super) struct UsageTally {
     pub(super) tools: Option<Box<Tools>>,
     /// What became of the reasoning of earlier turns.
     pub(super) changes: Option<Box<Changes>>,
-    /// alt-cli: hashes of the queries so far. Events repeat them.
-    queries: Vec<u64>,
+    /// native: why the provider's prompt cache did not have all.
+    pub(super) diagnosis: Option<Box<CacheDiagnosis>>,
+    /// alt-cli: the queries so far.
+    queries: Queries,
     pub(super) content: bool,
     pub(super) end: bool,
     /// Every answer that has begun has a finish reason; whether that is the end depends on the
@@ -175,25 +177,21 @@ impl UsageTally {
             }
             UsageTag::Blocked => self.event.blocked |= is_reason(found),
             UsageTag::Choice => self.answer_ends(),
-            UsageTag::Query | UsageTag::ImageQuery => self.query(found),
+            UsageTag::Query
+            | UsageTag::ImageQuery
+            | UsageTag::StepType
+            | UsageTag::StepQuery
+            | UsageTag::StepEnd => self.query(found),
             UsageTag::Event => {}
             _ => self.output_part(found),
         }
     }
 
     fn query(&mut self, found: &Found<'_, UsageTag>) {
-        if found.kind != Kind::String || found.text.trim_ascii().is_empty() {
-            return;
-        }
-        // The same words may be searched for in pages and in images.
-        let query = hash(found.text) ^ u64::from(found.tag == UsageTag::ImageQuery);
-        if self.queries.len() >= MAX_QUERIES || self.queries.contains(&query) {
-            return;
-        }
-        self.queries.push(query);
-        match found.tag {
-            UsageTag::ImageQuery => self.tools.get_or_insert_default().image_searches += 1,
-            _ => self.searches += 1,
+        let [pages, images] = self.queries.found(found);
+        self.searches += pages;
+        if images > 0 {
+            self.tools.get_or_insert_default().image_searches += images;
         }
     }
 
@@ -267,6 +265,9 @@ impl UsageTally {
             | UsageTag::ToolEnd
             | UsageTag::Fetches
             | UsageTag::Map => self.tool_part(found),
+            UsageTag::MissReason | UsageTag::MissTokens => {
+                self.diagnosis.get_or_insert_default().found(found);
+            }
             UsageTag::Changes
             | UsageTag::ChangeType
             | UsageTag::ChangeReason
@@ -413,7 +414,7 @@ impl UsageTally {
     }
 }
 
-fn hash(text: &[u8]) -> u64 {
+pub(super) fn hash(text: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()
