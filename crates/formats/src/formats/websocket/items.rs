@@ -116,14 +116,19 @@ pub fn replaces(input: &Items, appended: bool) -> bool {
     replaces
 }
 
+/// Whether an output item is reasoning.
+pub fn is_reasoning(item: &str) -> bool {
+    let facts = serde_json::from_str::<Facts<'_>>(item).ok();
+    facts.is_some_and(|facts| facts.kind.as_deref() == Some("reasoning"))
+}
+
 /// Whether an output item would be refused as input: reasoning that no provider stores, without the
 /// text that takes its place.
 pub fn is_needless(item: &str, is_stored: bool) -> bool {
     let facts = serde_json::from_str::<Facts<'_>>(item).ok();
-    facts.is_some_and(|facts| {
-        let is_empty = facts.encrypted_content.is_none_or(|text| text.get() == "null");
-        facts.kind.as_deref() == Some("reasoning") && is_empty && !is_stored
-    })
+    let is_open =
+        |facts: Facts<'_>| facts.encrypted_content.is_none_or(|text| text.get() == "null");
+    !is_stored && is_reasoning(item) && facts.is_some_and(is_open)
 }
 
 /// Whether each item is a message of the user that only has a content.

@@ -14,7 +14,7 @@ mod tests;
 mod write;
 
 pub use self::frame::{Create, Frame, FrameError, read};
-pub use self::items::{Items, is_needless, replaces};
+pub use self::items::{Items, is_needless, is_reasoning, replaces};
 pub use self::output::{Kind, head, item, kind};
 pub use self::steer::{Steer, SteerError, accepted, failed, pending, required_input};
 pub use self::write::{ResponseHead, error, incomplete, on_lane, prewarmed, refused};
