@@ -66,8 +66,8 @@ impl Connection<'_, '_> {
             return Ok(Known { create, input, is_complete: true, carried: Vec::new() });
         };
         let last = self.lanes.iter_mut().filter_map(|lane| lane.last.as_mut());
-        let mut last = last.filter(|last| last.id == *previous && last.items.is_some());
-        if let Some(Conversation { items: Some(items), pending, .. }) = last.next() {
+        let mut last = last.filter(|last| last.id == *previous);
+        if let Some(Conversation { items, pending, .. }) = last.next() {
             let carried = std::mem::take(pending);
             if !replaces(&input, false) {
                 let mut whole = items.clone();
@@ -93,8 +93,7 @@ impl Connection<'_, '_> {
 
     /// The last request of the lane with more input.
     fn append(&self, lane: usize, input: &Items) -> Result<Known, FrameError> {
-        let last = self.lanes[lane].last.as_ref();
-        let Some(Conversation { create, items: Some(items), .. }) = last else {
+        let Some(Conversation { create, items, .. }) = &self.lanes[lane].last else {
             return Err(FrameError {
                 lane: None,
                 code: None,
@@ -133,7 +132,7 @@ impl Connection<'_, '_> {
             carried,
             steers: Vec::new(),
             task,
-            _held: held,
+            held,
         });
         Ok(())
     }
@@ -155,8 +154,8 @@ impl Connection<'_, '_> {
         for frame in prewarmed(&head) {
             self.send(lane, &frame).await?;
         }
-        let (id, items) = (head.id, Some(input));
-        self.remember(lane, Some(Conversation { id, create, items, pending: Vec::new() }));
+        let (id, items, pending) = (head.id, input, Vec::new());
+        self.remember(lane, Some(Conversation { id, create, items, pending }));
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
-use super::lane::{Conversation, Lane, MOST_LANES, Queued, Wanted};
+use super::lane::{Conversation, Lane, MOST_LANES, Queued, Running, Wanted};
 use super::origin::Origin;
 use super::reply::Event;
 use super::socket::{Gone, Received, Socket};
@@ -94,7 +94,7 @@ impl<'s, 'c> Connection<'s, 'c> {
     pub(super) async fn run(mut self) -> (Principal, String) {
         let end = match self.serve().await {
             Ok((code, why)) => {
-                self.socket.close(code, why).await;
+                Box::pin(self.socket.close(code, why)).await;
                 format!("closed with {}: {why}", u16::from(code))
             }
             Err(Gone) => "the client closed the connection".to_owned(),
@@ -114,7 +114,7 @@ impl<'s, 'c> Connection<'s, 'c> {
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             if let Some(ending) = self.ending.filter(|_| !self.is_busy()) {
-                return self.end(ending).await;
+                return Box::pin(self.end(ending)).await;
             }
             let reads = self.waiting() < MOST_WAITING;
             let next = tokio::select! {
@@ -125,7 +125,8 @@ impl<'s, 'c> Connection<'s, 'c> {
                 () = &mut lifetime, if self.ending.is_none() => Next::Lifetime,
             };
             match next {
-                Next::Received(Received::Text(text)) => self.frame(&text).await?,
+                // Boxed: idle connections need no memory for what requests need.
+                Next::Received(Received::Text(text)) => Box::pin(self.frame(&text)).await?,
                 Next::Received(Received::Control) => {}
                 Next::Received(Received::Closed) => return Err(Gone),
                 Next::Received(Received::Broken(code, why)) => return Ok((code, why)),
@@ -263,7 +264,7 @@ impl<'s, 'c> Connection<'s, 'c> {
                 self.has_ended(lane);
                 Ok(())
             }
-            Event::End(why) => self.over(lane, why).await,
+            Event::End(why) => Box::pin(self.over(lane, why)).await,
         }
     }
 
@@ -282,7 +283,7 @@ impl<'s, 'c> Connection<'s, 'c> {
                 running.carried.clear();
             }
             Kind::ItemAdded if !running.steers.is_empty() && running.required.is_empty() => {
-                return self.cut(lane).await;
+                return Box::pin(self.cut(lane)).await;
             }
             Kind::ItemDone => {
                 if let Some(item) = item(data.as_bytes()) {
@@ -297,7 +298,7 @@ impl<'s, 'c> Connection<'s, 'c> {
         self.send(lane, data).await?;
         if ended && kind != Kind::Failed {
             self.keep(lane);
-            return self.after(lane).await;
+            return Box::pin(self.after(lane)).await;
         }
         Ok(())
     }
@@ -320,7 +321,8 @@ impl<'s, 'c> Connection<'s, 'c> {
 
     /// Keeps the conversation of a reply that has ended, if there is room.
     pub(super) fn keep(&mut self, lane: usize) {
-        let conversation = self.lanes[lane].running.as_ref().and_then(|it| it.conversation());
+        let running = self.lanes[lane].running.as_mut();
+        let conversation = running.and_then(Running::conversation);
         self.remember(lane, conversation);
     }
 
@@ -332,11 +334,9 @@ impl<'s, 'c> Connection<'s, 'c> {
         let held: usize =
             self.lanes.iter().filter_map(|it| it.last.as_ref()).map(Conversation::bytes).sum();
         if self.held.hold(held, most).is_err() {
-            if let Some(last) = &mut self.lanes[lane].last {
-                let rest = held - last.bytes();
-                last.items = None;
-                let _ = self.held.hold(rest, usize::MAX);
-            }
+            let last = self.lanes[lane].last.take();
+            let rest = held - last.map_or(0, |last| last.bytes());
+            let _ = self.held.hold(rest, usize::MAX);
         }
     }
 }

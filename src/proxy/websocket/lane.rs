@@ -44,8 +44,8 @@ pub(super) struct Conversation {
     pub id: String,
     /// Its request, without the input.
     pub create: Create,
-    /// All input and output; `None`: it was too large to keep.
-    pub items: Option<Items>,
+    /// All input and output.
+    pub items: Items,
     /// Input that waits for the client's next request.
     pub pending: Vec<Steer>,
 }
@@ -53,7 +53,7 @@ pub(super) struct Conversation {
 impl Conversation {
     /// Bytes that it holds.
     pub(super) fn bytes(&self) -> usize {
-        self.items.as_ref().map_or(0, |items| items.bytes() + self.create.settings.len())
+        self.items.bytes() + self.create.settings.len()
     }
 }
 
@@ -80,7 +80,7 @@ pub(super) struct Running {
     pub steers: Vec<Steer>,
     pub task: AbortHandle,
     /// Of its frame.
-    pub _held: BodyReservation,
+    pub held: BodyReservation,
 }
 
 impl Running {
@@ -98,12 +98,14 @@ impl Running {
     }
 
     /// The conversation up to this reply, once it has ended; `None`: nothing can continue it here.
-    pub(super) fn conversation(&self) -> Option<Conversation> {
+    /// Its bytes count as the conversation's from now on.
+    pub(super) fn conversation(&mut self) -> Option<Conversation> {
+        let _ = self.held.hold(0, 0);
         let (head, mut items) = (self.head.as_ref()?, self.sent.clone()?);
         let is_kept = |item: &&String| !is_needless(item, self.create.is_stored);
         let kept: Vec<&str> = self.output.iter().filter(is_kept).map(String::as_str).collect();
         items.push(&kept.join(","));
-        let (create, items) = (self.create.clone(), Some(items));
-        Some(Conversation { id: head.id.clone(), create, items, pending: Vec::new() })
+        let (id, create) = (head.id.clone(), self.create.clone());
+        Some(Conversation { id, create, items, pending: Vec::new() })
     }
 }

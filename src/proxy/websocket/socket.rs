@@ -134,7 +134,7 @@ impl<'c> Socket<'c> {
         let mut client = self.stream.get_ref().client;
         let lingering = async {
             let _ = client.shutdown().await;
-            let (mut piece, mut read) = ([0; 1024], 0);
+            let (mut piece, mut read) = (vec![0; 4096], 0);
             while read < LINGER_BYTES {
                 match client.read(&mut piece).await {
                     Ok(bytes) if bytes > 0 => read += bytes,
@@ -142,7 +142,7 @@ impl<'c> Socket<'c> {
                 }
             }
         };
-        let _closed = timeout(LINGER, lingering).await;
+        let _closed = timeout(LINGER, Box::pin(lingering)).await;
     }
 }
 

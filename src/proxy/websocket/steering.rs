@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::connection::Connection;
-use super::lane::{Lane, Queued, Wanted};
+use super::lane::{Conversation, Lane, Queued, Wanted};
 use super::socket::Gone;
 use crate::formats::websocket::{
     Steer, SteerError, accepted, failed, incomplete, is_reasoning, pending,
@@ -111,9 +111,7 @@ impl Connection<'_, '_> {
         if steers.is_empty() {
             return Ok(());
         }
-        let last = self.lanes[lane].last.as_ref();
-        let Some((create, items)) = last.and_then(|it| Some((&it.create, it.items.as_ref()?)))
-        else {
+        let Some(Conversation { create, items, .. }) = &self.lanes[lane].last else {
             for steer in &steers {
                 self.steer_fails(lane, steer, SteerError::NoSuccessor).await?;
             }

@@ -17,7 +17,7 @@ async fn closed(client: &mut Client, code: u16) {
 
 /// A reply that is held after its first event.
 async fn held(fixture: &Fixture, client: &mut Client) {
-    fixture.upstream.script(json!([{"hold_after": 1, "events": 4, "text": "a long reply"}])).await;
+    fixture.upstream.script(json!([{"hold_after": 5, "events": 10, "text": "a long reply in many parts, of which there are ten"}])).await;
     client.create(json!({"input": "a"})).await;
     client.until("response.created").await;
 }

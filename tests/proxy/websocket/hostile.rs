@@ -164,7 +164,7 @@ async fn a_message_that_drips_ends_and_large_ones_share_the_budget() {
 async fn a_client_that_reads_nothing_slows_its_provider_and_is_cut_off() {
     let fixture = Fixture::native_with(&[("TOLLGATE_PROXY_REPLY_WRITE_TIMEOUT", "2s")]).await;
     let attack = Attack::begin(&fixture, "a websocket that is not read");
-    let long = json!({"words": 4_000_000, "events": 4000});
+    let long = json!({"words": 200_000, "events": 200_000});
     fixture.upstream.script(json!([long])).await;
     let mut client = Client::open(&fixture).await;
     client.create(json!({"input": "a"})).await;

@@ -8,7 +8,7 @@ use crate::proxy::fixture::Fixture;
 #[tokio::test(flavor = "multi_thread")]
 async fn lanes_run_beside_each_other_and_each_in_order() {
     let fixture = Fixture::full().await;
-    let held = json!({"hold_after": 1, "events": 4, "text": "slow"});
+    let held = json!({"hold_after": 5, "events": 10, "text": "a slow reply in many parts, of which there are ten"});
     fixture.upstream.script(json!([held, {"text": "quick"}, {"text": "later"}])).await;
     let mut client = Client::open(&fixture).await;
     client.create(json!({"input": "a", "stream_id": "slow.lane"})).await;

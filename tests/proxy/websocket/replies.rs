@@ -1,5 +1,7 @@
 //! Replies, conversations and errors: as over HTTP, in frames.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::client::{Client, create, handshake, text, user};
@@ -103,7 +105,7 @@ async fn a_request_over_either_transport_is_the_same_to_its_provider() {
     let [one, two] = &fixture.upstream.requests().await[..] else { panic!("two requests") };
     assert_eq!(one["path"], two["path"]);
     assert_eq!(one["body"], two["body"]);
-    let names = |request: &Value| -> Vec<String> {
+    let names = |request: &Value| -> BTreeSet<String> {
         let names = request["headers"].as_object().unwrap().keys().cloned();
         names
             .filter(|name| !matches!(&name[..], "content-length" | "user-agent" | "accept"))
