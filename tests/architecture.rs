@@ -31,7 +31,7 @@ const SLEEPS: usize = 20;
 
 /// The parts of `proxy`, from the bottom. A part may name parts of lower layers only: so a request
 /// goes down through them, and comes back once.
-const PROXY: [&[&str]; 10] = [
+const PROXY: [&[&str]; 11] = [
     &[
         "blocking",
         "body_budget",
@@ -47,6 +47,7 @@ const PROXY: [&[&str]; 10] = [
     &["cold_cache"],
     &["reply", "settle", "trace"],
     &["connections", "request"],
+    &["websocket"],
     &["local", "upstream"],
     &["exchange", "pipeline"],
     &["service"],

@@ -1,5 +1,4 @@
-//! Connections to the proxy from inside this process, for requests that the administration makes on
-//! behalf of a key.
+//! Connections to the proxy from inside this process, for requests on behalf of a key.
 //!
 //! A connection is a pipe in memory: it needs no address, certificate or credential, and works
 //! whatever the proxy listens on. The proxy serves it like an HTTP/1.1 client, on its own runtime.
@@ -94,12 +93,21 @@ impl InProcessProxy for InProcess {
         });
         Some(theirs)
     }
+
+    fn until_stopping(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let phase = self.proxy.get().map(|reached| reached.phase.clone());
+        Box::pin(async move {
+            if let Some(mut phase) = phase {
+                // The sender is dropped with the process.
+                let _ = phase.wait_for(|phase| *phase != Phase::Serving).await;
+            }
+        })
+    }
 }
 
 fn identity(as_key: AsKey) -> Option<Arc<ProxyDigest>> {
     let head = Box::new(ResponseHeader::build(200, None).ok()?);
-    let on_behalf =
-        OnBehalf { key: as_key.key, request: as_key.request, is_tool_check: as_key.is_tool_check };
+    let on_behalf = OnBehalf { key: as_key.key, request: as_key.request, purpose: as_key.purpose };
     Some(Arc::new(ProxyDigest::new(head, Some(Box::new(on_behalf)))))
 }
 
@@ -116,7 +124,7 @@ fn address(peer: IpAddr) -> Arc<SocketDigest> {
 struct Connection {
     pipe: DuplexStream,
     identity: Arc<ProxyDigest>,
-    /// The address of the browser that the request is made for.
+    /// The address of the client that the request is made for.
     address: Option<Arc<SocketDigest>>,
 }
 

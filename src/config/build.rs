@@ -11,7 +11,7 @@ use chrono_tz::Tz;
 use rust_decimal::Decimal;
 
 use super::live::{
-    Breaker, ConnectionBounds, HeaderRules, Live, OnAbort, Retry, Safeguards, Timeouts,
+    Breaker, ConnectionBounds, HeaderRules, Live, OnAbort, Retry, Safeguards, Timeouts, WebSockets,
 };
 use super::problem::Problems;
 use super::telemetry;
@@ -202,15 +202,11 @@ fn live(take: &mut Take) -> Live {
             model: checks.then(|| model.unwrap_or_default()),
             timeout_ms: take.millis("proxy.safeguards_timeout"),
         },
-        timeouts: Timeouts {
-            connect_ms: take.millis("timeouts.connect"),
-            tls_ms: take.millis("timeouts.tls"),
-            first_byte_streaming_ms: take.millis("timeouts.first_byte_streaming"),
-            streaming_idle_ms: take.millis("timeouts.streaming_idle"),
-            streaming_content_ms: take.millis("timeouts.streaming_content"),
-            request_non_streaming_ms: take.millis("timeouts.request_non_streaming"),
-            upstream_keepalive_ms: take.millis("timeouts.upstream_keepalive"),
+        websockets: WebSockets {
+            are_served: take.get("proxy.websockets"),
+            lifetime_ms: take.millis("proxy.websocket_lifetime"),
         },
+        timeouts: timeouts(take),
         retry: Retry {
             deadline_ms: take.millis("retry.deadline"),
             switch_on_upstream_auth: take.get("retry.switch_on_upstream_auth"),
@@ -236,6 +232,18 @@ fn live(take: &mut Take) -> Live {
         cache_diagnosis: take.get("session.cache_diagnosis"),
         unpriced: Unpriced::parse(&take.text("prices.unpriced")),
         log_level: take.get("log.level"),
+    }
+}
+
+fn timeouts(take: &mut Take) -> Timeouts {
+    Timeouts {
+        connect_ms: take.millis("timeouts.connect"),
+        tls_ms: take.millis("timeouts.tls"),
+        first_byte_streaming_ms: take.millis("timeouts.first_byte_streaming"),
+        streaming_idle_ms: take.millis("timeouts.streaming_idle"),
+        streaming_content_ms: take.millis("timeouts.streaming_content"),
+        request_non_streaming_ms: take.millis("timeouts.request_non_streaming"),
+        upstream_keepalive_ms: take.millis("timeouts.upstream_keepalive"),
     }
 }
 

@@ -42,6 +42,8 @@ pub struct Live {
     pub abort_drain_ms: u64,
     /// Bytes that the rest of a drained reply may have; see `abort_drain_ms`.
     pub abort_drain_bytes: usize,
+    /// The Responses API over a WebSocket.
+    pub websockets: WebSockets,
     /// Who checks the tool calls of agents if the provider does not.
     pub safeguards: Safeguards,
     /// Defaults for providers that set none.
@@ -116,6 +118,15 @@ pub struct Breaker {
     pub count_network_errors: bool,
     /// Probes in a row; 0 = never.
     pub disable_after_failed_probes: u32,
+}
+
+/// The Responses API over a WebSocket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WebSockets {
+    /// If not, a request for one is answered 426.
+    pub are_served: bool,
+    /// How long a connection takes requests.
+    pub lifetime_ms: u64,
 }
 
 /// Who checks the tool calls of agents if the provider's host is not Anthropic's own.

@@ -1,5 +1,5 @@
-//! Requests to the proxy of this process on behalf of a key: of the playground, and of the check of
-//! tool calls.
+//! Requests to the proxy of this process on behalf of a key: of the playground, of the check of tool
+//! calls, and of a client that asks over a WebSocket.
 //!
 //! `app` gives the connections, since neither the administration nor a request's own path imports
 //! the proxy's listener.
@@ -7,35 +7,51 @@
 //! See docs/decisions/12-playground-in-process.md.
 
 use std::net::IpAddr;
+use std::pin::Pin;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
 use hyper::client::conn::http1;
-use hyper::{Request, StatusCode};
+use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::DuplexStream;
 use tokio::task::JoinSet;
 
 use crate::domain::ids::{KeyId, RequestId};
 
+/// Why a request is made inside the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A person asks in the administration.
+    Playground,
+    /// It checks tool calls, which its record says.
+    ToolCheck,
+    /// A client asked over a WebSocket, which its record says.
+    WebSocket,
+}
+
 /// The key on whose behalf a request is made, and the person who makes it.
 #[derive(Debug, Clone, Copy)]
 pub struct AsKey {
-    /// The key whose limits apply and which is billed.
-    pub key: KeyId,
+    /// The key whose limits apply and which is billed; `None`: the request carries its credential.
+    pub key: Option<KeyId>,
     /// The id that the request will have.
     pub request: RequestId,
     /// The address of the person who makes it.
     pub client: Option<IpAddr>,
-    /// Whether it is a check of tool calls, which the log says.
-    pub is_tool_check: bool,
+    /// Why it is made.
+    pub purpose: Purpose,
 }
 
 /// The proxy in this process.
 pub trait InProcessProxy: Send + Sync {
-    /// A connection for one HTTP/1.1 request, which needs no credential. `None`: the proxy accepts
-    /// no requests now.
+    /// A connection for one HTTP/1.1 request, which needs no credential if it names a key. `None`:
+    /// the proxy accepts no requests now.
     fn connect(&self, as_key: AsKey) -> Option<DuplexStream>;
+
+    /// Resolves once the process stops, or hands over to its successor.
+    fn until_stopping(&self) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 }
 
 /// An answer in one piece.
@@ -57,12 +73,27 @@ pub async fn ask(
     request: Request<Full<Bytes>>,
     most: usize,
 ) -> Result<WholeAnswer, String> {
-    let handshake = http1::handshake(TokioIo::new(connection)).await;
-    let (mut sender, connection) = handshake.map_err(|e| e.to_string())?;
-    let mut driver = JoinSet::new();
-    driver.spawn(connection);
-    let answer = sender.send_request(request).await.map_err(|e| e.to_string())?;
+    let (answer, _open) = begin(connection, request).await?;
     let status = answer.status();
     let body = Limited::new(answer.into_body(), most).collect().await.map_err(|e| e.to_string())?;
     Ok(WholeAnswer { status, body: body.to_bytes() })
+}
+
+/// Drives the connection of an answer. Dropping it closes the connection.
+pub type Open = JoinSet<hyper::Result<()>>;
+
+/// Makes a request, and reads the head of the answer.
+///
+/// # Errors
+/// Why there is no answer.
+pub async fn begin(
+    connection: DuplexStream,
+    request: Request<Full<Bytes>>,
+) -> Result<(Response<Incoming>, Open), String> {
+    let handshake = http1::handshake(TokioIo::new(connection)).await;
+    let (mut sender, connection) = handshake.map_err(|e| e.to_string())?;
+    let mut open = Open::new();
+    open.spawn(connection);
+    let answer = sender.send_request(request).await.map_err(|e| e.to_string())?;
+    Ok((answer, open))
 }

@@ -63,6 +63,8 @@ pub struct RequestContext {
     pub head: HeadFacts,
     /// It asks whether tool calls are dangerous: the client's own check, or the gateway's.
     pub is_tool_check: bool,
+    /// The client asked over a WebSocket.
+    pub is_over_websocket: bool,
     /// How the request ends once the current reply is complete.
     pub ending: Ending,
     /// `None` before the caller is known, and once the request is over.
@@ -91,6 +93,7 @@ impl RequestContext {
             format: WireFormat::Chat,
             head: HeadFacts::default(),
             is_tool_check: false,
+            is_over_websocket: false,
             ending: Ending::internal("the request was cut off inside the gateway"),
             record: None,
             transcript: None,
@@ -99,13 +102,15 @@ impl RequestContext {
         }
     }
 
-    /// The path for the record. A check of tool calls is marked by a fragment, which no client's
-    /// path has.
+    /// The path for the record. A check of tool calls, and a request over a WebSocket, are marked
+    /// by a fragment, which no client's path has.
     pub fn recorded_endpoint(&self) -> Arc<str> {
-        match self.is_tool_check {
-            true => format!("{}#tool-check", self.head.endpoint).into(),
-            false => Arc::clone(&self.head.endpoint),
-        }
+        let mark = match (self.is_tool_check, self.is_over_websocket) {
+            (true, _) => "tool-check",
+            (false, true) => "websocket",
+            (false, false) => return Arc::clone(&self.head.endpoint),
+        };
+        format!("{}#{mark}", self.head.endpoint).into()
     }
 
     /// The wall-clock time now, by the gateway's clock.

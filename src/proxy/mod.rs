@@ -18,6 +18,8 @@ mod pipeline;
 mod local;
 mod upstream;
 
+mod websocket;
+
 pub mod connections;
 pub mod request;
 

@@ -270,6 +270,20 @@ pub(super) fn log_stranger(ctx: &RequestContext, ending: &Ending) {
     }
 }
 
+/// Writes the access line of a WebSocket, at its end. The requests over it have records.
+pub(super) fn log_websocket(ctx: &RequestContext, caller: &Principal, end: String) {
+    if !ctx.gateway.fixed.access_log {
+        return;
+    }
+    let ending = Ending { outcome: RequestOutcome::Completed, status: 101, error: Some(end) };
+    let mut line = of_stranger(ctx, &ending);
+    line.endpoint = ctx.recorded_endpoint();
+    let names = names(caller);
+    (line.key_id, line.key_name) = (names.key_id, names.key_name);
+    (line.user_id, line.user_name) = (names.user_id, names.user_name);
+    telemetry::access_log(&line, ctx.span());
+}
+
 /// Ends the trace of a settled request.
 fn end_trace(ctx: &RequestContext, trace: Option<Box<RequestTrace>>, record: &Record) {
     let (Some(tracer), Some(trace)) = (&ctx.gateway.otlp.tracer, trace) else { return };

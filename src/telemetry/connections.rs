@@ -14,6 +14,8 @@ pub struct ConnectionMetrics {
     /// Connections to the administration.
     pub admin_open: IntGauge,
     refused: IntCounterVec,
+    /// Of them, those with a WebSocket.
+    pub websockets: IntGauge,
     /// HTTP/2 connections that were closed because of their frames.
     pub floods: IntCounter,
     upstream_new: IntCounter,
@@ -44,6 +46,10 @@ impl ConnectionMetrics {
             open: on.gauge(
                 "tollgate_connections",
                 "Connections of clients to the proxy, idle ones and TLS handshakes included.",
+            )?,
+            websockets: on.gauge(
+                "tollgate_websockets",
+                "Connections of clients to the proxy with a WebSocket.",
             )?,
             admin_open: on
                 .gauge("tollgate_admin_connections", "Connections to the administration.")?,

@@ -1,6 +1,8 @@
 //! A proxy that gives every request of the playground one answer. The real one is in
 //! `tests/proxy/playground.rs`.
 
+use std::pin::Pin;
+
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tollgate::http_client::in_process::{AsKey, InProcessProxy};
 
@@ -17,5 +19,9 @@ impl InProcessProxy for OneAnswer {
             let _ = ours.write_all(answer).await;
         });
         Some(theirs)
+    }
+
+    fn until_stopping(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(std::future::pending())
     }
 }

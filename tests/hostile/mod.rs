@@ -9,7 +9,7 @@
 )]
 
 mod admin;
-mod attack;
+pub mod attack;
 mod connections;
 mod floods;
 mod handshake;

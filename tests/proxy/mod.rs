@@ -63,5 +63,6 @@ mod supervised;
 mod switch_off;
 mod token_counts;
 mod tool_checks;
+mod websocket;
 mod words;
 mod wrong_values;

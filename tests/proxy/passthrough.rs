@@ -159,7 +159,7 @@ async fn a_redirected_model_is_renamed_and_nothing_else() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn websocket_probes_and_wrong_methods() {
-    let fixture = Fixture::native().await;
+    let fixture = Fixture::native_with(&[("TOLLGATE_PROXY_WEBSOCKETS", "false")]).await;
     let get = |path: &str| {
         fixture
             .gateway

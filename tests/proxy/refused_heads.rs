@@ -113,7 +113,7 @@ async fn a_client_that_is_still_sending_reads_the_answer() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_refusal_of_a_websocket_names_the_option_and_keeps_the_connection() {
-    let fixture = Fixture::native().await;
+    let fixture = Fixture::native_with(&[("TOLLGATE_PROXY_WEBSOCKETS", "false")]).await;
     let mut tcp = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
     let upgrade = |more: &str| {
         format!(

@@ -109,9 +109,41 @@ def test_image_from_a_tool(codex, account, services, model):
     account.check(model, count=2, streamed=True)
 
 
+def over_websocket(account, count):
+    """The requests came over a WebSocket, as the log says."""
+    if account.key_id is not None:
+        assert {entry["endpoint"] for entry in account.log(count)} == {"/v1/responses#websocket"}
+
+
+@pytest.fixture
+def on_websocket(services, account, tmp_path):
+    config = OWN_PROVIDER + "supports_websockets = true\n"
+    return installed(services, tmp_path, config, {"GATEWAY_KEY": account.key})
+
+
+def test_websocket(on_websocket, account, model):
+    wanted = mock(thinking="let me see", text=TEXT, events=9, chunking="split", pings=2)
+    result = ask(on_websocket, model, f"Greet me. {wanted}")
+    assert result.texts == [TEXT]
+    assert account.check(model, streamed=True, **result.used) in (result.thread, None)
+    over_websocket(account, 1)
+
+
+def test_websocket_with_a_tool(on_websocket, account, services, model):
+    # The second request has only the tool's result: the gateway adds what came before.
+    call = {"name": "exec_command", "arguments": {"cmd": COMMAND}}
+    result = ask(on_websocket, model, f"Do it. {mock(thinking='a tool will do', tools=[call])}")
+    assert [item["exit_code"] for item in result.commands] == [0]
+    assert PRINTED in result.texts[-1]
+    assert on_websocket.made() == "made\n"
+    assert account.check(model, count=2, streamed=True, **result.used) in (result.thread, None)
+    over_websocket(account, 2)
+
+
 def test_built_in_provider(services, account, tmp_path, model):
-    # It tries a websocket first and falls back to HTTP if the refusal has the expected form.
+    # It tries a websocket first.
     codex = installed(services, tmp_path, BUILT_IN_PROVIDER, {"CODEX_API_KEY": account.key})
     result = ask(codex, model, f"Greet me. {mock(text=TEXT)}")
     assert result.texts == [TEXT]
     assert account.check(model, streamed=True, **result.used) in (result.thread, None)
+    over_websocket(account, 1)

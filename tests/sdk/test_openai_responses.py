@@ -108,3 +108,63 @@ def test_error_in_mid_stream(client, model):
     assert events[-1].type in ("error", "response.failed")
     assert "too much at once" in events[-1].to_json()
     assert [event.sequence_number for event in events] == list(range(len(events)))
+
+
+def ended(connection):
+    """The events of a reply over a WebSocket, up to its end."""
+    events = []
+    for event in connection:
+        events.append(event)
+        if event.type in ("response.completed", "response.failed", "response.incomplete", "error"):
+            return events
+    raise AssertionError(events)
+
+
+def test_websocket(client, account, services, model):
+    wanted = mock(text=TEXT, events=6, chunking="split", usage={"input": 120, "output": 7})
+    with client.responses.connect() as connection:
+        connection.response.create(model=model, input=f"hello {wanted}", store=False)
+        events = ended(connection)
+        assert [event.sequence_number for event in events] == list(range(len(events)))
+        first = events[-1].response
+        assert "".join(event.delta for event in events if event.type == "response.output_text.delta") == TEXT
+        assert (first.usage.input_tokens, first.usage.output_tokens) == (120, 7)
+        # Only the new input: the connection knows the rest.
+        connection.response.create(model=model, input=f"again {wanted}", store=False, previous_response_id=first.id)
+        assert ended(connection)[-1].type == "response.completed"
+        sent = json.dumps(services.received(1)[0]["body"], ensure_ascii=False)
+        assert sent.index("hello") < sent.index("again")
+        # In the first question and in its answer.
+        assert sent[:sent.index("again")].count(TEXT) == 2, sent
+        # A turn that fails does not end the connection.
+        connection.response.create(model="unknown", input="hello")
+        error = ended(connection)[-1]
+        assert (error.type, error.status) == ("error", 404)
+        connection.response.create(model=model, input="hello", generate=False)
+        assert ended(connection)[-1].response.usage.total_tokens == 0
+    entries = account.log(3) if account.key_id else []
+    assert [entry["statusCode"] for entry in entries] == [200, 200, 404]
+
+
+def test_steering_over_a_websocket(client, account, model):
+    with client.responses.connect() as connection:
+        connection.response.create(model=model, input=f"hello {mock(words=40, events=20, between_events_ms=100)}")
+        events = []
+        for event in connection:
+            events.append(event)
+            if event.type == "response.created":
+                connection.response.steer(input="rather this", previous_response_id=event.response.id)
+            if event.type in ("response.completed", "response.incomplete"):
+                break
+        accepted = [event for event in events if event.type == "response.steer.accepted"]
+        assert len(accepted) == 1 and accepted[0].steer.id
+        successor = ended(connection)
+        assert successor[0].type == "response.created" and successor[-1].type == "response.completed"
+    account.log(2) if account.key_id else None
+
+
+def test_websocket_with_a_wrong_key(services):
+    client = openai.OpenAI(base_url=f"{services.proxy}/v1", api_key=services.bad_key, max_retries=0)
+    with pytest.raises(Exception) as caught:
+        client.responses.connect().enter()
+    assert "401" in str(caught.value)

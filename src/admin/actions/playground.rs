@@ -25,7 +25,7 @@ use crate::admin::reasons::Reason;
 use crate::admin::records::playground::PlaygroundEvent;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, RequestId};
-use crate::http_client::in_process::AsKey;
+use crate::http_client::in_process::{AsKey, Purpose};
 
 /// One JSON object a line.
 const LINES: &str = "application/x-ndjson";
@@ -81,9 +81,13 @@ async fn send_request(call: Call, body: SendRequest) -> Result<Response<Stream>,
     let key = KeyId(body.key_id.0);
     let ask = ask(body)?;
     let place = enter(&call)?;
-    let as_key =
-        AsKey { key, request: RequestId::new(), client: call.client, is_tool_check: false };
-    authorise(&call, as_key, &ask).await?;
+    let as_key = AsKey {
+        key: Some(key),
+        request: RequestId::new(),
+        client: call.client,
+        purpose: Purpose::Playground,
+    };
+    authorise(&call, key, as_key.request, &ask).await?;
     let connection = call.ctx.playground.connect(as_key).ok_or_else(|| {
         ApiError::because(Code::OPERATION_FAILED, Reason::ProxyClosed)
             .at(StatusCode::SERVICE_UNAVAILABLE)
@@ -137,22 +141,22 @@ fn enter(call: &Call) -> Result<PlaygroundPlace, ApiError> {
 
 /// Checks that the caller may use this key. The use of another user's key is recorded before the
 /// request is made.
-async fn authorise(call: &Call, as_key: AsKey, ask: &Ask) -> Result<(), ApiError> {
+async fn authorise(call: &Call, key: KeyId, request: RequestId, ask: &Ask) -> Result<(), ApiError> {
     let who = call.who()?;
     let snapshot = call.ctx.node.state.snapshot();
-    let owner = snapshot.key(as_key.key).map(|caller| caller.user.id);
-    let owner = owner.ok_or_else(|| ApiError::missing("key", as_key.key.0))?;
+    let owner = snapshot.key(key).map(|caller| caller.user.id);
+    let owner = owner.ok_or_else(|| ApiError::missing("key", key.0))?;
     who.must_own(owner)?;
     if who.user_id() == Some(owner) {
         return Ok(());
     }
     let after = json!({
-        "requestId": as_key.request.to_string(),
+        "requestId": request.to_string(),
         "format": ask.format.as_str(),
         "path": ask.path,
         "bytes": ask.body.len(),
     });
-    let target = format!("key {}", as_key.key);
+    let target = format!("key {key}");
     let change =
         AuditChange { action: "playground.sendRequest", target, before: None, after: Some(after) };
     let mut tx = call.ctx.node.store.begin().await?;

@@ -78,6 +78,8 @@ impl Drop for PlaygroundPlace {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::Pin;
+
     use super::*;
 
     struct Nowhere;
@@ -85,6 +87,10 @@ mod tests {
     impl InProcessProxy for Nowhere {
         fn connect(&self, _: AsKey) -> Option<DuplexStream> {
             None
+        }
+
+        fn until_stopping(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+            Box::pin(std::future::pending())
         }
     }
 

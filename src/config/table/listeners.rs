@@ -47,6 +47,9 @@ pub(super) const ROWS: &[Setting] = &[
     .live(),
     setting("proxy.overhead_header", Flag, "false").live(),
     setting("proxy.provider_headers", Choice(PROVIDER_HEADERS), "hide").live(),
+    setting("proxy.websockets", Flag, "true").live(),
+    setting("proxy.websocket_lifetime", Duration { min: S, max: 24 * HOUR, zero: Refused }, "60m")
+        .live(),
     // Administration.
     setting("admin.addr", Address, "127.0.0.1:8081"),
     setting("admin.max_connections", Count { min: 0, max: 1_000_000 }, "1024").live(),

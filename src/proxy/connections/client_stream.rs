@@ -114,6 +114,11 @@ impl ClientStream {
         self.phase.store(UPGRADE_REQUIRED, Ordering::Relaxed);
     }
 
+    /// Whether more has arrived than the head of the current request, of this many bytes.
+    pub fn has_more_than(&self, head: usize) -> bool {
+        self.head.bytes > head || !self.io.lock().ahead.is_empty()
+    }
+
     /// Resolves when the client has closed the connection. Bytes that arrive meanwhile are kept for
     /// the next request.
     pub async fn closed(&self) {
@@ -122,6 +127,16 @@ impl ClientStream {
 }
 
 impl Io {
+    fn poll_read(&mut self, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.ahead.is_empty() {
+            return Pin::new(&mut self.stream).poll_read(cx, into);
+        }
+        let most = self.ahead.len().min(into.remaining());
+        into.put_slice(&self.ahead[..most]);
+        self.ahead.advance(most);
+        Poll::Ready(Ok(()))
+    }
+
     fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while self.ahead.len() < AHEAD_MAX {
             let mut piece = [0; PIECE];
@@ -211,16 +226,8 @@ impl AsyncRead for ClientStream {
         if in_head {
             ready!(this.poll_allowed(cx))?;
         }
-        let io = this.io.get_mut();
-        if !io.ahead.is_empty() {
-            let most = io.ahead.len().min(into.remaining());
-            into.put_slice(&io.ahead[..most]);
-            io.ahead.advance(most);
-            this.head.bytes += if in_head { most } else { 0 };
-            return Poll::Ready(Ok(()));
-        }
         let before = into.filled().len();
-        ready!(Pin::new(&mut io.stream).poll_read(cx, into))?;
+        ready!(this.io.get_mut().poll_read(cx, into))?;
         if in_head {
             this.head.bytes += into.filled().len() - before;
         }
@@ -272,6 +279,35 @@ impl AsyncWrite for ClientStream {
             Some(linger) => linger.poll_end(stream, cx),
             None => Pin::new(stream).poll_shutdown(cx),
         }
+    }
+}
+
+/// The connection after it has changed to another protocol: past Pingora's session.
+impl AsyncRead for &ClientStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.io.lock().poll_read(cx, into)
+    }
+}
+
+impl AsyncWrite for &ClientStream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io.lock().stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io.lock().stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io.lock().stream).poll_shutdown(cx)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Requests that the gateway answers itself, by their path: the administration's, clients' own
-//! telemetry, and the listings of models. Besides, the token count that no provider gives.
+//! telemetry, the Responses API over a WebSocket, and the listings of models. Besides, the token
+//! count that no provider gives.
 
 mod administration;
 pub(super) mod count;
@@ -17,6 +18,7 @@ use crate::otlp::Signal;
 use crate::proxy::context::RequestContext;
 use crate::proxy::reply::answer::Answer;
 use crate::proxy::request::{head, identify};
+use crate::proxy::websocket;
 
 /// What became of a request that arrived.
 pub(in crate::proxy) enum Arrived {
@@ -49,6 +51,12 @@ pub(in crate::proxy) async fn answer(
         && let Some(signal) = Signal::of_path(session.req_header().uri.path())
     {
         return Box::pin(otlp_relay::serve(session, ctx, relay, signal)).await.map(Arrived::Answer);
+    }
+    if websocket::is_asked_for(session, ctx) {
+        return Ok(match Box::pin(websocket::serve(session, ctx)).await? {
+            Some(answer) => Arrived::Answer(answer),
+            None => Arrived::Answered,
+        });
     }
     let route = head::route(session, ctx)?;
     let model = match &route.operation {

@@ -30,6 +30,16 @@ pub struct Identified {
 }
 
 impl Identified {
+    /// Whether the caller of a connection that takes several requests may still use it, by the
+    /// configuration that is in effect now.
+    ///
+    /// # Errors
+    /// The key is no longer usable.
+    pub(in crate::proxy) fn check(&mut self, ctx: &mut RequestContext) -> Result<(), Refusal> {
+        self.renew(ctx)?;
+        self.caller.usable(ctx.now())
+    }
+
     /// Call it once the body has arrived, which may take long. If the configuration was changed
     /// meanwhile, the caller is looked up again, and the request uses the new snapshot.
     ///
@@ -75,8 +85,8 @@ pub(in crate::proxy) fn caller_of(
     // attempt at the admin token.
     let is_admin = |text: &str| !key_text::is_like_a_session(text) && is_admin_token(ctx, text);
     let snapshot = ctx.gateway.node.state.snapshot();
-    let (presented, found) = match OnBehalf::of(session) {
-        Some(on_behalf) => (Presented::None, named(ctx, &snapshot, on_behalf.key)),
+    let (presented, found) = match OnBehalf::of(session).and_then(|on_behalf| on_behalf.key) {
+        Some(key) => (Presented::None, named(ctx, &snapshot, key)),
         None => {
             let presented = credentials::presented(
                 &head.headers,

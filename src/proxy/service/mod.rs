@@ -26,6 +26,7 @@ use pingora::{Error, ErrorSource, ErrorType, Result};
 use self::answers::{awaits_continue, cut, drained, has_answer};
 use crate::domain::record::RequestOutcome;
 use crate::formats::route::Operation;
+use crate::http_client::in_process::Purpose;
 use crate::proxy::connections::client_stream::ClientStream;
 use crate::proxy::context::RequestContext;
 use crate::proxy::exchange::Exchange;
@@ -104,7 +105,8 @@ impl ProxyHttp for Service {
         }
         if let Some(on_behalf) = OnBehalf::of(session) {
             ctx.request.id = on_behalf.request;
-            ctx.request.is_tool_check = on_behalf.is_tool_check;
+            ctx.request.is_tool_check = on_behalf.purpose == Purpose::ToolCheck;
+            ctx.request.is_over_websocket = on_behalf.purpose == Purpose::WebSocket;
         }
         ctx.request.begin_trace(session);
         let live = &ctx.request.live;

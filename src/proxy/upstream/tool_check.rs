@@ -16,7 +16,7 @@ use crate::domain::ids::RequestId;
 use crate::domain::record::DecisionStep;
 use crate::formats::native::safeguards::checker;
 use crate::formats::native::safeguards::verdict::CheckResult;
-use crate::http_client::in_process::{self, AsKey};
+use crate::http_client::in_process::{self, AsKey, Purpose};
 use crate::proxy::connections::gone::unless_gone;
 use crate::proxy::context::{RequestContext, millis};
 
@@ -44,7 +44,8 @@ pub(in crate::proxy) async fn check(
     let time = Duration::from_millis(request.live.safeguards.timeout_ms);
     let key = forwarding.identified.caller.key_id();
     let client = request.head.client_ip;
-    let as_key = key.map(|key| AsKey { key, request: id, client, is_tool_check: true });
+    let purpose = Purpose::ToolCheck;
+    let as_key = key.map(|key| AsKey { key: Some(key), request: id, client, purpose });
     let asking = ask(request, as_key, forwarding.inbound.session.as_str(), question);
     let answer = unless_gone(session, false, timeout(time, asking)).await?;
     let result = match answer {

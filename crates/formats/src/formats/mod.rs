@@ -30,6 +30,7 @@ pub mod scan;
 pub mod sse;
 pub mod texts;
 pub mod usage;
+pub mod websocket;
 
 /// No request has more elements in all its lists together, and no reply that is converted. So what
 /// the parts of a conversation take in memory stays a small multiple of its bytes.
