@@ -47,6 +47,7 @@ pub(super) const fn operation_name(operation: &Operation, format: WireFormat) ->
         (Operation::Generate, _) => "chat",
         (Operation::Endpoint(endpoint), _) => endpoint.name,
         (Operation::CountTokens, _) => "count_tokens",
+        (Operation::Stored(_), _) => "stored_response",
         (Operation::ListModels | Operation::GetModel(_), _) => "list_models",
     }
 }

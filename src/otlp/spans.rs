@@ -123,6 +123,9 @@ fn server(finished: &Finished, operation: Option<&Operation>) -> Span {
 /// The path with a placeholder for the model: a bounded set.
 fn route_of(endpoint: &str, operation: &Operation) -> String {
     let endpoint = endpoint.strip_suffix('/').unwrap_or(endpoint);
+    if let Operation::Stored(call) = operation {
+        return format!("/v1/responses/{{id}}{}", call.rest);
+    }
     for prefix in ["/v1beta/models/", "/v1/models/"] {
         let Some(rest) = endpoint.strip_prefix(prefix) else { continue };
         let own = operation.endpoint().map(|endpoint| endpoint.path);

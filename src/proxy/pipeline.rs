@@ -12,9 +12,9 @@
 use pingora::Result;
 use pingora::proxy::Session;
 
-use crate::formats::route::Route;
+use crate::formats::route::{Operation, Route};
 use crate::proxy::context::RequestContext;
-use crate::proxy::request::{admit, identify, intake, plan, screen, select};
+use crate::proxy::request::{admit, identify, intake, plan, screen, select, stored};
 use crate::proxy::upstream::forwarding::Forwarding;
 
 /// Runs the stages. The caller is identified before the body is read: an unknown caller cannot make
@@ -29,6 +29,10 @@ pub(in crate::proxy) async fn prepare(
 ) -> Result<Box<Forwarding>> {
     let mut identified = identify::identify(session, ctx, &route)?;
     ctx.stage("identified");
+    if let Operation::Stored(call) = &route.operation {
+        let plan = stored::plan(session, ctx, &identified, call)?;
+        return Ok(Forwarding::begin(ctx, identified, route, plan));
+    }
     let inbound = intake::body(session, ctx, &mut identified, &route).await?;
     ctx.stage("body_read");
     let screened = screen::screen(ctx, &identified, inbound).await?;

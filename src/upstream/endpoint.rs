@@ -10,6 +10,7 @@ use http::HeaderValue;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::domain::format::WireFormat;
+use crate::formats::route::StoredCall;
 
 /// A provider's base address, split into its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +56,8 @@ pub enum ProviderCall<'a> {
         /// The model's name for this provider; part of the path in the alt-cli format only.
         model: &'a str,
     },
+    /// About a reply that the provider stores.
+    Stored(&'a StoredCall),
     /// The list of models, or its first page.
     ListModels,
     /// The page of the list after the one that ended with this; the whole list in formats whose
@@ -138,6 +141,10 @@ impl Endpoint {
             (WireFormat::AltCli, ProviderCall::Endpoint { path, model }) => of(model, path),
             (_, ProviderCall::Endpoint { path, .. }) => {
                 at(path.strip_prefix("/v1").unwrap_or(path))
+            }
+            (_, ProviderCall::Stored(call)) => {
+                let path = call.path();
+                at(path.strip_prefix("/v1").unwrap_or(&path))
             }
             (WireFormat::Native, ProviderCall::ListModels) => at("/models?limit=1000"),
             (WireFormat::AltCli, ProviderCall::ListModels) => at("/models?pageSize=1000"),

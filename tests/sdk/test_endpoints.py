@@ -92,6 +92,16 @@ def test_compact_and_count(client, account):
     assert counted.object == "response.input_tokens" and counted.input_tokens > 0
 
 
+def test_stored_replies(client):
+    reply = client.responses.create(model="via-responses", input="hello")
+    assert client.responses.retrieve(reply.id).id == reply.id
+    assert [item.type for item in client.responses.input_items.list(reply.id)] == ["message"]
+    assert client.responses.cancel(reply.id).status == "cancelled"
+    client.responses.delete(reply.id)
+    with pytest.raises(openai.NotFoundError, match="not found"):
+        client.responses.retrieve("resp_of_nobody")
+
+
 def test_rerank(services, account):
     body = {"model": "via-chat-compatible", "query": "q", "documents": ["a", "b"], "top_n": 1}
     status, reply = call(f"{services.proxy}/v1/rerank", body, {"authorization": f"Bearer {account.key}"})

@@ -10,6 +10,8 @@ pub(super) enum MockOperation {
     CountTokens,
     /// An endpoint beside the replies.
     Endpoint(&'static ApiEndpoint),
+    /// A call about a stored reply: its id, and what follows it in the path.
+    Stored(String, String),
     ListModels,
     GetModel(String),
 }
@@ -45,6 +47,11 @@ pub(super) fn parse(path: &str) -> Option<Route> {
         "/v1/models" => Route::plain(WireFormat::Chat, ListModels),
         "/v1beta/models" => Route::plain(WireFormat::AltCli, ListModels),
         _ => {
+            if let Some(after) = path.strip_prefix("/v1/responses/resp_") {
+                let (id, rest) = after.split_once('/').unwrap_or((after, ""));
+                let operation = MockOperation::Stored(format!("resp_{id}"), rest.to_owned());
+                return Some(Route::plain(WireFormat::Responses, operation));
+            }
             if let Some(endpoint) = ApiEndpoint::of(path) {
                 return Some(Route::plain(endpoint.format, MockOperation::Endpoint(endpoint)));
             }

@@ -73,6 +73,9 @@ pub(super) fn answer(
             return StagedAnswer::json(format, &models::list(format, &shown_models(directive)));
         }
         MockOperation::GetModel(id) => return model(format, directive, id),
+        MockOperation::Stored(id, rest) => {
+            return StagedAnswer::json(format, &stored(id, rest, parts));
+        }
         MockOperation::Endpoint(endpoint) => {
             return match body {
                 Ok(body) => endpoints::answer(endpoint, &asked.model, &body, directive),
@@ -138,6 +141,22 @@ fn scripted(format: WireFormat, directive: &Directive, stream: bool) -> Option<S
         ));
     }
     None
+}
+
+/// The answer to a call about a stored reply.
+fn stored(id: &str, rest: &str, parts: &Parts) -> Value {
+    if parts.method == http::Method::DELETE {
+        return serde_json::json!({"id": id, "object": "response", "deleted": true});
+    }
+    if rest == "input_items" {
+        let item = serde_json::json!({"id": "msg_mock", "type": "message", "role": "user",
+            "content": [{"type": "input_text", "text": "hello"}]});
+        return serde_json::json!({"object": "list", "data": [item], "first_id": "msg_mock",
+            "last_id": "msg_mock", "has_more": false});
+    }
+    let status = if rest == "cancel" { "cancelled" } else { "completed" };
+    serde_json::json!({"id": id, "object": "response", "created_at": wire::CREATED, "status": status,
+        "output": [], "usage": {"input_tokens": 9, "output_tokens": 9, "total_tokens": 18}})
 }
 
 fn shown_models(directive: &Directive) -> Vec<String> {

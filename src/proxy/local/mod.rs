@@ -62,7 +62,10 @@ pub(in crate::proxy) async fn answer(
     let model = match &route.operation {
         Operation::ListModels => None,
         Operation::GetModel(id) => Some(id),
-        Operation::Generate | Operation::CountTokens | Operation::Endpoint(_) => {
+        Operation::Generate
+        | Operation::CountTokens
+        | Operation::Endpoint(_)
+        | Operation::Stored(_) => {
             return Ok(Arrived::PassesOn(route));
         }
     };

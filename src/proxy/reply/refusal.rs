@@ -101,6 +101,10 @@ pub enum Refusal {
     UnknownModel {
         model: String,
     },
+    /// No provider is known to store this reply for the key.
+    UnknownReply {
+        id: String,
+    },
     /// Providers serve the model, but none has a price for it.
     ModelNotPriced {
         model: String,
@@ -198,6 +202,7 @@ impl Refusal {
             Self::CountersUnreachable => busy("the gateway cannot count requests now", 5),
             Self::NoGroup { .. }
             | Self::UnknownModel { .. }
+            | Self::UnknownReply { .. }
             | Self::ModelNotPriced { .. }
             | Self::ToolNotPriced { .. }
             | Self::NoProviderCredential
@@ -221,6 +226,10 @@ impl Refusal {
             Self::UnknownModel { model } => {
                 not_found(format!("no provider serves the model {model}")).code("model_not_found")
             }
+            Self::UnknownReply { id } => not_found(format!(
+                "Response with id '{id}' not found: this gateway knows no provider that stores it \
+                 for this key"
+            )),
             // 403 and not 400: the request is valid, and is served once a price is set.
             Self::ModelNotPriced { model } => forbidden(not_priced(model)).code("model_not_priced"),
             Self::ToolNotPriced { feature, member, fee, model } => {
@@ -309,6 +318,7 @@ impl Refusal {
             Self::CountersUnreachable => "counters_unreachable",
             Self::NoGroup { .. } => "no_group",
             Self::UnknownModel { .. } => "unknown_model",
+            Self::UnknownReply { .. } => "unknown_reply",
             Self::ModelNotPriced { .. } => "model_not_priced",
             Self::ToolNotPriced { .. } => "tool_not_priced",
             Self::NoProviderCredential => "no_provider_credential",

@@ -60,7 +60,7 @@ pub struct Inbound {
     pub peek: Box<Peek>,
     pub session: SessionId,
     /// The part of the budget that the body holds.
-    reservation: Option<BodyReservation>,
+    pub(super) reservation: Option<BodyReservation>,
 }
 
 impl Inbound {

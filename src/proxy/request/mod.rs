@@ -12,3 +12,4 @@ mod query;
 pub(super) mod received;
 pub(super) mod screen;
 pub(super) mod select;
+pub(super) mod stored;

@@ -49,12 +49,13 @@ impl Forwarding {
     }
 
     /// The call that implements the client's operation at a provider of this format.
-    pub fn call<'a>(&self, format: WireFormat, model: &'a str) -> ProviderCall<'a> {
+    pub fn call<'a>(&'a self, format: WireFormat, model: &'a str) -> ProviderCall<'a> {
         match self.route.operation {
             Operation::Endpoint(endpoint) => {
                 let path = embeddings::path(endpoint, format);
                 ProviderCall::Endpoint { path, model }
             }
+            Operation::Stored(ref call) => ProviderCall::Stored(call),
             Operation::CountTokens => ProviderCall::CountTokens { model },
             _ => ProviderCall::Generate { model, stream: self.inbound.stream },
         }

@@ -1,10 +1,12 @@
 //! The head of a rendered request, with the provider's credential.
 
+use http::Method;
 use pingora::http::RequestHeader;
 use pingora::proxy::Session;
 
 use super::failure::Failure;
 use super::running::Running;
+use crate::formats::route::Operation;
 use crate::policy::failure::NetworkFailure;
 use crate::upstream::headers::{self, HeadParts};
 
@@ -18,6 +20,10 @@ pub(in crate::proxy) fn build(
     let Running { request, forwarding, attempt } = running;
     let (link, provider, rendered) = (attempt.link()?, &attempt.provider, &mut attempt.rendered);
     let endpoint = link.endpoint();
+    let method = match &forwarding.route.operation {
+        Operation::Stored(call) => call.method.clone(),
+        _ => Method::POST,
+    };
     let format = provider.kind.format();
     let mut path = endpoint.path(format, forwarding.call(format, &attempt.model));
     if let Some(query) = rendered.query.take() {
@@ -29,7 +35,7 @@ pub(in crate::proxy) fn build(
         provider,
         endpoint,
         target: &path,
-        body_len: Some(rendered.len()),
+        body_len: (method == Method::POST).then(|| rendered.len()),
         form: forwarding.inbound.form.as_ref().map(|form| &*form.content_type),
         converted: rendered.is_converted(),
         betas: rendered.betas,
@@ -40,7 +46,7 @@ pub(in crate::proxy) fn build(
         pass: &request.live.forward_headers.pass_request,
         drop: &request.live.forward_headers.drop_request,
     };
-    *head = headers::build(http::Method::POST, &parts)
+    *head = headers::build(method, &parts)
         .map_err(|e| Failure::network(NetworkFailure::Connect, e.to_string()))?;
     request.propagate(head)
 }

@@ -91,7 +91,9 @@ async fn next_provider(
         let now = request.now();
         let health = &request.gateway.node.health;
         let ticket = match forwarding.route.operation {
-            Operation::CountTokens => HealthTicket::without_effect(health, &provider, now),
+            Operation::CountTokens | Operation::Stored(_) => {
+                HealthTicket::without_effect(health, &provider, now)
+            }
             _ => HealthTicket::enter(health, &provider, now),
         };
         let Some(ticket) = ticket else {

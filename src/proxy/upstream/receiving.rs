@@ -72,7 +72,7 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
         return Err(unusable(UnusableReply::WrongFormat).into());
     }
     let shape = match form {
-        _ if !generates && endpoint.is_none() => {
+        _ if forwarding.route.operation == Operation::CountTokens => {
             let to = Some(request.format).filter(|_| converted);
             Shape::Count(CountReply { to, collected: Vec::new() })
         }

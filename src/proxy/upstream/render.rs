@@ -144,6 +144,9 @@ impl RenderSource {
             let check = if named_by_client { route::check_model } else { route::check_redirect };
             check(&self.model)?;
         }
+        if let Operation::Stored(_) = self.operation {
+            return Ok(Rendered::new(Vec::new(), self.query.take(), ReplyForm::AsIs));
+        }
         if let Some(endpoint) = self.operation.endpoint() {
             return self.of_endpoint(endpoint, to);
         }

@@ -4,6 +4,7 @@
 mod bills;
 mod embeddings;
 mod refusals;
+mod stored;
 
 use serde_json::{Value, json};
 use tollgate::domain::endpoint::{ApiEndpoint, ENDPOINTS, EndpointBody};

@@ -28,10 +28,50 @@ pub enum Operation {
     CountTokens,
     /// What another endpoint makes.
     Endpoint(&'static ApiEndpoint),
+    /// A call about a reply that its provider stores.
+    Stored(StoredCall),
     /// The list of the models that the caller may use.
     ListModels,
     /// One model's record, by its decoded id.
     GetModel(String),
+}
+
+/// A call about a stored reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredCall {
+    /// The method: `GET`, `DELETE` or `POST`.
+    pub method: Method,
+    /// The reply's id, which is a path's segment as it is.
+    pub reply: String,
+    /// What follows it in the path: nothing, `/cancel` or `/input_items`.
+    pub rest: &'static str,
+}
+
+impl StoredCall {
+    /// Bytes of the longest id.
+    const MAX_ID: usize = 256;
+
+    /// The call of this method at this path.
+    fn of(method: &Method, path: &str) -> Option<Self> {
+        const CALLS: [(Method, &str); 4] = [
+            (Method::GET, ""),
+            (Method::DELETE, ""),
+            (Method::POST, "/cancel"),
+            (Method::GET, "/input_items"),
+        ];
+        let after = path.strip_prefix("/v1/responses/")?;
+        let (id, rest) = after.find('/').map_or((after, ""), |at| after.split_at(at));
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let is_id = (1..=Self::MAX_ID).contains(&id.len()) && id.chars().all(is_plain);
+        let known = CALLS.iter().find(|(of, end)| of == method && *end == rest);
+        let (_, rest) = known.filter(|_| is_id && !matches!(id, "compact" | "input_tokens"))?;
+        Some(Self { method: method.clone(), reply: id.to_owned(), rest })
+    }
+
+    /// The path at the provider, with the version.
+    pub fn path(&self) -> String {
+        format!("/v1/responses/{}{}", self.reply, self.rest)
+    }
 }
 
 impl Operation {
@@ -93,6 +133,9 @@ impl Route {
 /// `path` is without its query. One slash at the end is ignored.
 pub fn match_path(method: &Method, path: &str) -> Option<Route> {
     let path = path.strip_suffix('/').unwrap_or(path);
+    if let Some(call) = StoredCall::of(method, path) {
+        return Some(Route::plain(WireFormat::Responses, Operation::Stored(call)));
+    }
     if *method == Method::POST {
         return match path {
             "/v1/messages" => Some(Route::plain(WireFormat::Native, Operation::Generate)),
@@ -115,11 +158,14 @@ pub fn match_path(method: &Method, path: &str) -> Option<Route> {
 
 /// The methods that a known path answers to, for an `Allow` header; `None` for an unknown path.
 pub fn methods(path: &str) -> Option<&'static str> {
-    match (match_path(&Method::POST, path).is_some(), match_path(&Method::GET, path).is_some()) {
-        (true, true) => Some("GET, HEAD, POST"),
-        (true, false) => Some("POST"),
-        (false, true) => Some("GET, HEAD"),
-        (false, false) => None,
+    let takes = |method: Method| match_path(&method, path).is_some();
+    match [Method::GET, Method::HEAD, Method::DELETE, Method::POST].map(takes) {
+        [true, true, false, true] => Some("GET, HEAD, POST"),
+        [true, true, false, false] => Some("GET, HEAD"),
+        [true, false, true, false] => Some("GET, DELETE"),
+        [true, ..] => Some("GET"),
+        [.., true] => Some("POST"),
+        _ => None,
     }
 }
 
@@ -343,6 +389,32 @@ mod tests {
                 Some(Route::plain(format, operation)),
                 "{path}"
             );
+        }
+    }
+
+    #[test]
+    fn a_stored_reply_has_its_calls() {
+        for (method, path, rest, allowed) in [
+            (Method::GET, "/v1/responses/resp_1-a", Some(""), "GET, DELETE"),
+            (Method::DELETE, "/v1/responses/resp_1", Some(""), "GET, DELETE"),
+            (Method::POST, "/v1/responses/resp_1/cancel", Some("/cancel"), "POST"),
+            (Method::GET, "/v1/responses/resp_1/input_items", Some("/input_items"), "GET"),
+            (Method::POST, "/v1/responses/resp_1", None, "GET, DELETE"),
+            (Method::GET, "/v1/responses/compact", None, "POST"),
+            (Method::DELETE, "/v1/responses/input_tokens", None, "POST"),
+        ] {
+            let route = match_path(&method, path);
+            let found = route.map(|route| match route.operation {
+                Operation::Stored(call) => (call.path(), call.rest),
+                other => panic!("{path}: {other:?}"),
+            });
+            assert_eq!(found, rest.map(|rest| (path.to_owned(), rest)), "{method} {path}");
+            assert_eq!(methods(path), Some(allowed), "{path}");
+        }
+        for path in
+            ["/v1/responses/a%2Fb", "/v1/responses/..", "/v1/responses/a/b", "/v1/responses/a b"]
+        {
+            assert_eq!(match_path(&Method::GET, path), None, "{path}");
         }
     }
 

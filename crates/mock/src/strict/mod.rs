@@ -29,7 +29,15 @@ const NO_MODEL: &str = "no-such";
 /// A wrong method, and the websocket that the responses service may be asked for.
 pub(super) fn method(route: &Route, parts: &Parts) -> Result<(), WireFault> {
     let reading = matches!(route.operation, MockOperation::ListModels | MockOperation::GetModel(_));
-    let wanted = if reading { Method::GET } else { Method::POST };
+    let wanted = match &route.operation {
+        MockOperation::Stored(_, rest) if rest == "cancel" => Method::POST,
+        MockOperation::Stored(_, rest) if rest.is_empty() && parts.method == Method::DELETE => {
+            Method::DELETE
+        }
+        MockOperation::Stored(..) => Method::GET,
+        _ if reading => Method::GET,
+        _ => Method::POST,
+    };
     if parts.method == wanted {
         return Ok(());
     }
