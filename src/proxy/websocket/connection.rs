@@ -52,7 +52,7 @@ enum Next {
 /// A connection after its handshake.
 pub(super) struct Connection<'s, 'c> {
     pub ctx: &'s mut RequestContext,
-    pub origin: Origin,
+    pub origin: Origin<'c>,
     pub caller: Identified,
     pub socket: Socket<'c>,
     pub lanes: Vec<Lane>,
@@ -69,7 +69,7 @@ pub(super) struct Connection<'s, 'c> {
 impl<'s, 'c> Connection<'s, 'c> {
     pub(super) fn new(
         ctx: &'s mut RequestContext,
-        origin: Origin,
+        origin: Origin<'c>,
         caller: Identified,
         socket: Socket<'c>,
     ) -> Self {
@@ -259,8 +259,9 @@ impl<'s, 'c> Connection<'s, 'c> {
         let Some(lane) = self.lanes.iter().position(is_it) else { return Ok(()) };
         match event {
             Event::Data { kind, data } => self.data(lane, kind, &data).await,
-            Event::Answer { status, headers, body } => {
-                self.send(lane, &refused(status, &headers, &body)).await?;
+            Event::Answer(answer) => {
+                let frame = refused(answer.status, &answer.headers, &answer.body);
+                self.send(lane, &frame).await?;
                 self.has_ended(lane);
                 Ok(())
             }
@@ -326,11 +327,11 @@ impl<'s, 'c> Connection<'s, 'c> {
         self.remember(lane, conversation);
     }
 
-    /// Keeps a conversation, if there is room. Together with all bodies, conversations may take
-    /// half of the budget: they must not keep requests out.
+    /// Keeps a conversation, if there is room. With all bodies, conversations may take a quarter of
+    /// the budget: they must not keep requests out, of which each user may have half.
     pub(super) fn remember(&mut self, lane: usize, conversation: Option<Conversation>) {
         self.lanes[lane].last = conversation;
-        let most = self.ctx.live.max_inflight_body_bytes / 2;
+        let most = self.ctx.live.max_inflight_body_bytes / 4;
         let held: usize =
             self.lanes.iter().filter_map(|it| it.last.as_ref()).map(Conversation::bytes).sum();
         if self.held.hold(held, most).is_err() {
