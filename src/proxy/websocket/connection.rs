@@ -4,7 +4,7 @@
 //! events through one bounded channel. So a client that reads slowly slows its providers.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{self, Duration};
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -27,7 +27,7 @@ use crate::proxy::request::identify::Identified;
 const EVENTS: usize = 4;
 /// Requests that wait for their lanes. With more, nothing is read.
 const MOST_WAITING: usize = 32;
-/// Pings without any answer.
+/// Pings without an answer.
 const PINGS: u32 = 4;
 /// How often the caller is checked if there are no pings.
 const CHECK: Duration = Duration::from_secs(30);
@@ -52,7 +52,7 @@ enum Next {
 /// A connection after its handshake.
 pub(super) struct Connection<'s, 'c> {
     pub ctx: &'s mut RequestContext,
-    pub origin: Origin,
+    pub origin: Origin<'c>,
     pub caller: Identified,
     pub socket: Socket<'c>,
     pub lanes: Vec<Lane>,
@@ -64,12 +64,16 @@ pub(super) struct Connection<'s, 'c> {
     /// Of the conversations.
     held: BodyReservation,
     ending: Option<Ending>,
+    /// When the last ping was sent.
+    pinged: Option<time::Instant>,
+    /// Pings in a row after which nothing came.
+    unanswered: u32,
 }
 
 impl<'s, 'c> Connection<'s, 'c> {
     pub(super) fn new(
         ctx: &'s mut RequestContext,
-        origin: Origin,
+        origin: Origin<'c>,
         caller: Identified,
         socket: Socket<'c>,
     ) -> Self {
@@ -87,6 +91,8 @@ impl<'s, 'c> Connection<'s, 'c> {
             events,
             held,
             ending: None,
+            pinged: None,
+            unanswered: 0,
         }
     }
 
@@ -104,8 +110,8 @@ impl<'s, 'c> Connection<'s, 'c> {
 
     async fn serve(&mut self) -> Result<(CloseCode, &'static str), Gone> {
         let live = Arc::clone(&self.ctx.live);
-        let in_process = self.ctx.gateway.in_process.upgrade().ok_or(Gone)?;
-        let (mut stopping, mut stop) = (in_process.until_stopping(), None);
+        let mut stopping = self.ctx.gateway.in_process.upgrade().ok_or(Gone)?.until_stopping();
+        let mut stop = None;
         let lifetime = sleep(Duration::from_millis(live.websockets.lifetime_ms));
         let mut lifetime = std::pin::pin!(lifetime);
         let pings = (live.keepalive_ms > 0).then(|| Duration::from_millis(live.keepalive_ms));
@@ -132,17 +138,8 @@ impl<'s, 'c> Connection<'s, 'c> {
                 Next::Received(Received::Broken(code, why)) => return Ok((code, why)),
                 Next::Event(number, event) => self.event(number, event).await?,
                 Next::Tick => {
-                    let read = live.request_read_timeout_ms;
-                    let sending = self.socket.client().sending().unwrap_or_default();
-                    if reads && read > 0 && sending > Duration::from_millis(read) {
-                        return Ok((CloseCode::Policy, "a message took too long"));
-                    }
-                    self.check();
-                    if let Some(every) = pings {
-                        if reads && self.socket.client().heard.elapsed() > every * PINGS {
-                            return Err(Gone);
-                        }
-                        self.socket.ping().await?;
+                    if let Some(end) = self.tick(reads).await? {
+                        return Ok(end);
                     }
                 }
                 Next::Stopping => {
@@ -153,6 +150,30 @@ impl<'s, 'c> Connection<'s, 'c> {
                 Next::Lifetime => self.ending = Some(Ending::Lifetime),
             }
         }
+    }
+
+    /// Every few seconds: checks the caller, and whether the client is there. Returns how to close
+    /// the connection. `reads`: what the client sends is read.
+    async fn tick(&mut self, reads: bool) -> Result<Option<(CloseCode, &'static str)>, Gone> {
+        let live = Arc::clone(&self.ctx.live);
+        let read = Duration::from_millis(live.request_read_timeout_ms);
+        let sending = self.socket.client().sending().unwrap_or_default();
+        if reads && !read.is_zero() && sending > read {
+            return Ok(Some((CloseCode::Policy, "a message took too long")));
+        }
+        self.check();
+        if live.keepalive_ms == 0 {
+            return Ok(None);
+        }
+        let heard = self.socket.client().heard;
+        let is_silent = reads && self.pinged.is_some_and(|pinged| heard < pinged);
+        self.unanswered = if is_silent { self.unanswered + 1 } else { 0 };
+        if self.unanswered == PINGS {
+            return Err(Gone);
+        }
+        self.pinged = Some(time::Instant::now());
+        self.socket.ping().await?;
+        Ok(None)
     }
 
     async fn end(&mut self, ending: Ending) -> Result<(CloseCode, &'static str), Gone> {
@@ -259,8 +280,9 @@ impl<'s, 'c> Connection<'s, 'c> {
         let Some(lane) = self.lanes.iter().position(is_it) else { return Ok(()) };
         match event {
             Event::Data { kind, data } => self.data(lane, kind, &data).await,
-            Event::Answer { status, headers, body } => {
-                self.send(lane, &refused(status, &headers, &body)).await?;
+            Event::Answer(answer) => {
+                let frame = refused(answer.status, &answer.headers, &answer.body);
+                self.send(lane, &frame).await?;
                 self.has_ended(lane);
                 Ok(())
             }
@@ -326,11 +348,11 @@ impl<'s, 'c> Connection<'s, 'c> {
         self.remember(lane, conversation);
     }
 
-    /// Keeps a conversation, if there is room. Together with all bodies, conversations may take
-    /// half of the budget: they must not keep requests out.
+    /// Keeps a conversation, if there is room. With all bodies, conversations may take a quarter of
+    /// the budget: they must not keep requests out, of which each user may have half.
     pub(super) fn remember(&mut self, lane: usize, conversation: Option<Conversation>) {
         self.lanes[lane].last = conversation;
-        let most = self.ctx.live.max_inflight_body_bytes / 2;
+        let most = self.ctx.live.max_inflight_body_bytes / 4;
         let held: usize =
             self.lanes.iter().filter_map(|it| it.last.as_ref()).map(Conversation::bytes).sum();
         if self.held.hold(held, most).is_err() {

@@ -8,8 +8,9 @@ use http::header::{
     ACCEPT, ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT,
     TE, TRANSFER_ENCODING, UPGRADE,
 };
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Request};
 use http_body_util::Full;
+use pingora::http::RequestHeader;
 use pingora::proxy::Session;
 use tokio::io::DuplexStream;
 
@@ -35,17 +36,22 @@ const BETA: HeaderName = HeaderName::from_static("openai-beta");
 const WEBSOCKET_BETA: &str = "responses_websockets=";
 
 /// What each request over the connection begins with.
-pub(super) struct Origin {
+pub(super) struct Origin<'s> {
     gateway: Arc<Gateway>,
-    uri: Uri,
-    headers: HeaderMap,
+    head: &'s RequestHeader,
     peer: Option<IpAddr>,
 }
 
-impl Origin {
+impl<'s> Origin<'s> {
     /// That of the handshake.
-    pub(super) fn of(session: &Session, ctx: &RequestContext) -> Self {
-        let head = session.req_header();
+    pub(super) fn of(session: &'s Session, ctx: &RequestContext) -> Self {
+        let peer = session.client_addr().and_then(|peer| peer.as_inet()).map(|peer| peer.ip());
+        Self { gateway: Arc::clone(&ctx.gateway), head: session.req_header(), peer }
+    }
+
+    /// The headers of a request.
+    fn headers(&self) -> HeaderMap {
+        let head = self.head;
         let mut headers = HeaderMap::with_capacity(head.headers.len());
         for (name, value) in &head.headers {
             if !OF_HANDSHAKE.contains(name) && !name.as_str().starts_with("sec-websocket-") {
@@ -55,8 +61,7 @@ impl Origin {
         without_beta(&mut headers);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let peer = session.client_addr().and_then(|peer| peer.as_inet()).map(|peer| peer.ip());
-        Self { gateway: Arc::clone(&ctx.gateway), uri: head.uri.clone(), headers, peer }
+        headers
     }
 
     /// A connection of the client's inside the process; `None`: the gateway accepts no requests.
@@ -70,8 +75,8 @@ impl Origin {
     pub(super) fn request(&self, body: String, more: &[(String, String)]) -> Request<Full<Bytes>> {
         let mut request = Request::new(Full::new(Bytes::from(body)));
         *request.method_mut() = http::Method::POST;
-        *request.uri_mut() = self.uri.clone();
-        *request.headers_mut() = self.headers.clone();
+        *request.uri_mut() = self.head.uri.clone();
+        *request.headers_mut() = self.headers();
         for (name, value) in more {
             if let (Ok(name), Ok(value)) =
                 (HeaderName::try_from(name.as_str()), HeaderValue::try_from(value.as_str()))

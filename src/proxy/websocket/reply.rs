@@ -21,10 +21,17 @@ const MAX_EVENT: usize = 32 << 20;
 pub(super) enum Event {
     /// An event of the reply.
     Data { kind: Kind, data: String },
-    /// An answer that is not a stream.
-    Answer { status: u16, headers: Vec<(String, String)>, body: Bytes },
+    /// An answer that is not a stream. Boxed: each connection has room for some events.
+    Answer(Box<Answer>),
     /// The reply is over; why, if it broke off.
     End(Option<String>),
+}
+
+/// An answer that is not a stream.
+pub(super) struct Answer {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Bytes,
 }
 
 /// Where the events of a request go, with its number.
@@ -59,7 +66,7 @@ async fn relay(
     }
     let body = Limited::new(body, MOST).collect().await.map_err(|e| e.to_string())?.to_bytes();
     let (status, headers) = (head.status.as_u16(), shown(&head.headers));
-    events.send(Event::Answer { status, headers, body }).await;
+    events.send(Event::Answer(Box::new(Answer { status, headers, body }))).await;
     Ok(())
 }
 

@@ -20,13 +20,13 @@ use crate::proxy::connections::client_stream::ClientStream;
 use crate::proxy::context::RequestContext;
 
 /// Bytes per read, and bytes of a message that are collected before they are written.
-const BUFFER: usize = 4 * 1024;
+const BUFFER: usize = 2 * 1024;
 /// For the last frame.
 const CLOSE: Duration = Duration::from_secs(5);
 /// How long, and how many bytes, are read of a connection that is closed: closing it with unread
 /// bytes would reset it before the client has read the last frame.
 const LINGER: Duration = Duration::from_secs(1);
-const LINGER_BYTES: usize = 256 * 1024;
+const LINGER_BYTES: usize = 4 << 20;
 
 /// The client cannot be reached any more.
 #[derive(Debug)]

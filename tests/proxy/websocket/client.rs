@@ -53,6 +53,8 @@ impl Client {
         loop {
             let frame =
                 self.next().await.unwrap_or_else(|code| panic!("{code:?} after {frames:?}"));
+            let is_refusal = frame["type"] == "error" && frame["status"].is_u64();
+            assert!(!is_refusal || kind == "response.steer.failed", "{frame}");
             frames.push(frame);
             if frames[frames.len() - 1]["type"] == kind {
                 return frames;

@@ -131,7 +131,7 @@ async fn frames_before_the_answer_are_refused() {
 async fn a_message_that_drips_ends_and_large_ones_share_the_budget() {
     let fixture = Fixture::native_with(&[
         ("TOLLGATE_PROXY_REQUEST_READ_TIMEOUT", "1s"),
-        ("TOLLGATE_PROXY_KEEPALIVE", "200ms"),
+        ("TOLLGATE_PROXY_KEEPALIVE", "500ms"),
         ("TOLLGATE_PROXY_MAX_BODY_BYTES", "2MiB"),
         ("TOLLGATE_PROXY_MAX_INFLIGHT_BODY_BYTES", "4MiB"),
     ])

@@ -205,7 +205,7 @@ async fn errors_are_frames_and_the_connection_goes_on() {
             assert_eq!(error["param"], member, "{frame}: {error}");
         }
     }
-    fixture.upstream.script(json!([{"status": 500}, {"error_after": 3, "events": 9}])).await;
+    fixture.upstream.script(json!([{"status": 500}, {"error_after": 6, "events": 9, "between_events_ms": 30, "text": "some text of some length"}])).await;
     client.create(json!({"input": "a"})).await;
     assert!(client.error().await.0 >= 500);
     client.create(json!({"input": "a"})).await;
@@ -239,21 +239,21 @@ async fn errors_are_frames_and_the_connection_goes_on() {
 async fn a_history_that_is_too_large_is_unknown() {
     let fixture = Fixture::bare(&[
         ("TOLLGATE_PROXY_MAX_BODY_BYTES", "64KiB"),
-        ("TOLLGATE_PROXY_MAX_INFLIGHT_BODY_BYTES", "128KiB"),
+        ("TOLLGATE_PROXY_MAX_INFLIGHT_BODY_BYTES", "512KiB"),
     ])
     .await;
-    fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
+    fixture.gateway.provider("responses", &fixture.upstream.url, json!({})).await;
     let mut client = Client::open(&fixture).await;
-    let large = "x".repeat(50_000);
+    let large = "x".repeat(20_000);
     let mut ids = Vec::new();
-    for lane in ["a", "b"] {
+    for lane in ["a", "b", "c", "d", "e", "f", "g"] {
         client.create(json!({"input": large, "stream_id": lane})).await;
         let frames = client.until("response.completed").await;
         assert!(!text(&frames).is_empty());
         ids.push(frames[0]["response"]["id"].clone());
     }
-    // Together they would take more than half of the budget.
-    client.create(json!({"input": "more", "previous_response_id": ids[1]})).await;
+    // Together they would take more than a quarter of the budget.
+    client.create(json!({"input": "more", "previous_response_id": ids[6]})).await;
     assert_eq!(client.error().await.1["code"], "previous_response_not_found");
     client.create(json!({"input": "more", "previous_response_id": ids[0]})).await;
     client.reply().await;

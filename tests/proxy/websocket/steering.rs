@@ -7,7 +7,7 @@ use crate::proxy::fixture::{FORMATS, Fixture};
 
 const USAGE: [u64; 2] = [1000, 500];
 
-/// Steers a reply that is held after its first event. Returns its id.
+/// Steers a reply that is held within its first item. Returns its id.
 async fn steered(fixture: &Fixture, client: &mut Client, directive: Value, more: Value) -> String {
     let mut held = directive;
     held["hold_after"] = held.get("hold_after").cloned().unwrap_or(json!(5));
@@ -18,7 +18,8 @@ async fn steered(fixture: &Fixture, client: &mut Client, directive: Value, more:
         "usage": {"input": USAGE[0], "output": USAGE[1]}}]))
         .await;
     client.create(more).await;
-    let begun = client.until("response.created").await;
+    // Before it the reply would end at once.
+    let begun = client.until("response.output_item.added").await;
     let id = begun[0]["response"]["id"].as_str().unwrap().to_owned();
     let steer = json!({"type": "response.steer", "previous_response_id": id,
         "input": [user("rather do this")]});
@@ -59,7 +60,7 @@ async fn a_reply_ends_before_its_next_item() {
     let fixture = Fixture::bare(&[]).await;
     fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
     let mut client = Client::open(&fixture).await;
-    let directive = json!({"thinking": "a first thought of some length", "text": "never said", "events": 8, "hold_after": 3});
+    let directive = json!({"thinking": "a first thought of some length", "text": "never said", "events": 8, "hold_after": 3, "between_events_ms": 300});
     let reasons = json!({"input": "go", "reasoning": {"effort": "low", "summary": "auto"}});
     let id = steered(&fixture, &mut client, directive, reasons).await;
     let cut = client.until("response.incomplete").await;

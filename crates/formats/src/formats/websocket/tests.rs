@@ -1,3 +1,5 @@
+//! What frames become requests, and what the events of replies become frames.
+
 use serde_json::{Value, json};
 
 use super::*;
