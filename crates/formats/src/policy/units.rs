@@ -14,18 +14,18 @@ use crate::domain::usage::Usage;
 /// Tokens of an image: a large one in high quality.
 const PER_IMAGE: u64 = 6_240;
 /// Tokens of sound that is spoken: 1 250 for a minute, in which 900 characters are spoken.
-const SPOKEN: Share = Share { of: 900, tokens: 1_250 };
+const SPOKEN: UnitTokens = UnitTokens { of: 900, tokens: 1_250 };
 /// Tokens of sound that is read: 1 000 for a minute.
-const HEARD: Share = Share { of: 60, tokens: 1_000 };
+const HEARD: UnitTokens = UnitTokens { of: 60, tokens: 1_000 };
 
 /// Tokens for a number of units.
 #[derive(Clone, Copy)]
-struct Share {
+struct UnitTokens {
     of: u64,
     tokens: u64,
 }
 
-impl Share {
+impl UnitTokens {
     const fn tokens(self, units: u64) -> u64 {
         units.saturating_mul(self.tokens).div_ceil(self.of)
     }
