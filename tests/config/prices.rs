@@ -16,7 +16,16 @@ fn the_built_in_prices_can_be_read_exactly_and_hold_nothing_else() {
         "supports_fast_mode",
         "provider_specific_entry",
     ];
-    let modes = ["chat", "responses", "embedding", "image_generation"];
+    let modes = [
+        "chat",
+        "responses",
+        "embedding",
+        "image_generation",
+        "audio_transcription",
+        "audio_speech",
+        "rerank",
+        "moderation",
+    ];
     for (model, entry) in &table {
         let rates =
             tollgate::policy::cost::rates_from_json(entry, tollgate::policy::cost::Belief::Usual);
