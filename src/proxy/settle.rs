@@ -191,7 +191,7 @@ impl OpenRecord {
             return free(Decimal::ONE);
         };
         let multiplier = asked.provider.cost_multiplier;
-        if !self.operation.is_billed() {
+        if !self.operation.is_metered() {
             return free(multiplier);
         }
         let names = [&*body.model, &*asked.model];

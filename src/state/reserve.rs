@@ -68,10 +68,13 @@ impl Snapshot {
             let own = self.price_for(ask.model, upstream).map(AsRef::as_ref);
             let usage = Usage { input, ..Usage::default() };
             let reported = Figures { usage, estimated: true, ..Figures::default() };
+            let (named, multiplier) = ([ask.model, upstream], provider.cost_multiplier);
+            let reply = PricedReply { own, asked: named, find, multiplier };
             let mut figures = units::charged(asked, upstream, own, find, reported);
-            let (asked, multiplier) = ([ask.model, upstream], provider.cost_multiplier);
-            let reply = PricedReply { own, asked, find, multiplier };
-            reply.charge(&figures.usage, &mut figures.parts)
+            let by_unit = reply.charge(&figures.usage, &mut figures.parts);
+            // If the provider reports tokens, these are charged.
+            let by_tokens = reply.charge(&units::as_tokens(asked, usage), &mut []);
+            by_unit.max(by_tokens)
         });
         amounts.max().unwrap_or(NanoUsd::ZERO)
     }

@@ -245,7 +245,8 @@ impl Told<'_> {
             let first = json!({"type": partial, "b64_json": PNG, "partial_image_index": 0});
             let end = format!("{name}.completed");
             let last = self.with_usage(json!({"type": end, "b64_json": PNG}), written);
-            let events = vec![sse(&partial, &first), sse(&end, &last)];
+            let mut events = vec![sse(&partial, &first)];
+            events.extend((0..count).map(|_| sse(&end, &last)));
             return StagedAnswer::stream(WireFormat::Chat, events);
         }
         let images = vec![json!({"b64_json": PNG}); usize::try_from(count).unwrap_or(1)];

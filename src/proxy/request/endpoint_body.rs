@@ -68,18 +68,21 @@ pub(super) async fn read(
         let limits = PeekLimits { max_depth };
         let Some(boundary) = boundary else {
             let peek = Box::new(peek::peek(&received.pieces, limits)?);
-            let whole = received.pieces.concat();
+            let whole = match received.pieces.as_slice() {
+                [one] => one.clone(),
+                pieces => pieces.concat().into(),
+            };
             if endpoint.embeds()
                 && let Some(model) = &path_model
             {
                 embeddings::check_models(&whole, model)?;
             }
-            let ask = Arc::new(endpoint_ask::read(endpoint, &whole, None));
+            let ask = Arc::new(endpoint_ask::read(endpoint, &whole, None)?);
             return Ok(ReadBody { received, peek, ask, form: None });
         };
-        let mut form = form::read(&received.pieces, &boundary)?;
-        let fields = Value::Object(std::mem::take(&mut form.fields)).to_string();
-        let ask = Arc::new(endpoint_ask::read(endpoint, fields.as_bytes(), Some(&form)));
+        let form = form::read(&received.pieces, &boundary)?;
+        let fields = Value::Object(form.fields.clone()).to_string();
+        let ask = Arc::new(endpoint_ask::read(endpoint, fields.as_bytes(), Some(&form))?);
         let json = [Bytes::from(fields)];
         let peek = Box::new(peek::peek(&json, limits)?);
         let content_type = form::content_type(&boundary).into();

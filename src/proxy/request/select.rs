@@ -154,7 +154,7 @@ impl<'a> ToSelect<'a> {
         blocked: &[(ProviderId, Blocked)],
     ) -> Result<Selection, NoProvider> {
         let Self { ctx, identified, inbound, .. } = self;
-        let is_billed = self.operation.is_billed();
+        let is_billed = self.operation.is_metered();
         let is_limited = identified.caller.has_money_limit();
         let needs_price = is_billed && !ctx.live.unpriced.serves(is_limited);
         let is_refused = needs_price && unpriced(&identified.snapshot, inbound).is_some();
@@ -168,10 +168,11 @@ impl<'a> ToSelect<'a> {
     fn reservation(self, ask: &SelectInput<'_>) -> NanoUsd {
         let Self { ctx, identified, inbound, operation } = self;
         let mode = ctx.gateway.fixed.reservation;
-        if mode == Reservation::Off || !operation.is_billed() {
+        if mode == Reservation::Off || !operation.is_metered() {
             return NanoUsd::ZERO;
         }
         let (max_tokens, choices) = inbound.peek.output_bound(ctx.format);
+        let choices = inbound.ask.as_ref().map_or(choices, |ask| choices.max(ask.answers));
         let counters = &ctx.gateway.node.counters;
         let forecast = Forecast {
             input: count::from_peek(&inbound.peek),

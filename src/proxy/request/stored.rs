@@ -32,7 +32,7 @@ pub(in crate::proxy) fn plan(
     call: &StoredCall,
 ) -> Result<Plan, Refusal> {
     let asked = session.req_header().uri.query().unwrap_or_default();
-    if query::values(asked, "stream").any(|value| value == "true") {
+    if query::values(asked, "stream").any(|value| !matches!(&*value, "false" | "0")) {
         let message = "stream: a stored response is given in one piece here";
         return Err(Refusal::BadRequest(message.to_owned()));
     }

@@ -64,7 +64,9 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     // A stream that was not requested cannot be converted, nor can a single reply in place of a
     // stream.
     let kind = match (endpoint, streamed) {
-        (Some(_), false) if !is_json(content_type) => BodyKind::Other,
+        (Some(endpoint), false) if endpoint.has_sound() && !is_json(content_type) => {
+            BodyKind::Other
+        }
         (_, true) => BodyKind::Events,
         (_, false) => BodyKind::Json,
     };
@@ -137,7 +139,8 @@ fn whole(
 
 /// Whether a type is JSON, or none is named.
 fn is_json(content_type: &[u8]) -> bool {
-    content_type.is_empty() || begins_with(content_type, b"application/json")
+    let is_json = content_type.windows(4).any(|word| word.eq_ignore_ascii_case(b"json"));
+    content_type.is_empty() || is_json
 }
 
 /// What a reply is by its type.

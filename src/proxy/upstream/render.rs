@@ -208,13 +208,15 @@ impl RenderSource {
             };
             return Ok(Rendered::new(body, query, ReplyForm::AsIs));
         }
-        let whole = body.concat();
         if let [true, true] = is_action {
-            let renamed = is_redirected.then(|| embeddings::with_model(&whole, &self.model));
+            let rename = || embeddings::with_model(&body.concat(), &self.model);
+            let renamed = is_redirected.then(rename);
             let body = renamed.flatten().map_or_else(|| body.clone(), |body| vec![body.into()]);
             return Ok(Rendered::new(body, query, ReplyForm::AsIs));
         }
-        let (model, upstream) = (&*self.inbound.model, &*self.model);
+        let mut reservation = BodyReservation::new(&self.gateway.bodies, self.user);
+        reservation.hold_beside_body(self.inbound.peek.elements * ELEMENT_WEIGHT, self.most)?;
+        let (model, upstream, whole) = (&*self.inbound.model, &*self.model, body.concat());
         let converted = embeddings::request(endpoint, to, &whole, model, upstream)?;
         let reply = ReplyForm::Embeddings(Box::new(converted.reply));
         Ok(Rendered::new(vec![converted.body.into()], None, reply))

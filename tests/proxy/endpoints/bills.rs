@@ -11,9 +11,10 @@ const MODELS: &str = r#"{
     "whisper-1": {"input_cost_per_second": 0.0001},
     "draw": {"output_cost_per_image": 0.04},
     "hd/1024-x-1024/draw": {"output_cost_per_image": 0.08},
+    "draw-tokens": {"input_cost_per_token": 0.000001, "output_cost_per_image_token": 0.00001},
     "rank": {"input_cost_per_query": 0.002},
     "embed": {"input_cost_per_token": 0.0000001},
-    "omni-moderation-latest": {"input_cost_per_token": 0.001}
+    "omni-moderation-latest": {"input_cost_per_token": 0}
 }"#;
 
 async fn fixture() -> Fixture {
@@ -42,8 +43,8 @@ async fn units_are_charged_as_reported_or_else_as_the_request_says() {
         // 900 characters are a minute: 1 250 tokens of sound, and 225 or so of text.
         ("speech", speech("tts-tokens"), false, 0.0125, true),
         ("transcription", json!({"model": "whisper-1"}), true, 0.0007, false),
-        // 8 000 bytes at 4 000 a second.
-        ("transcription", json!({"model": "whisper-1"}), false, 0.0002, true),
+        // 8 000 bytes at 2 000 a second.
+        ("transcription", json!({"model": "whisper-1"}), false, 0.0004, true),
         ("image_generation", images.clone(), false, 0.12, false),
         ("image_generation", images, true, 0.12, false),
         ("image_generation", large, true, 0.16, false),
@@ -107,4 +108,34 @@ async fn a_large_form_is_held_once() {
     assert!(grown <= 40, "{grown} MiB");
     let asked = fixture.upstream.requests().await.pop().unwrap();
     assert!(asked["body_bytes"].as_u64().unwrap() > 25 << 20);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_image_of_a_stream_is_billed() {
+    let fixture = fixture().await;
+    fixture.upstream.default(json!({"usage": {"input": 100, "output": 500}})).await;
+    let streamed = |model: &str| json!({"model": model, "prompt": "a", "n": 3, "stream": true});
+    for (at, (model, cost)) in [("draw", 0.12), ("draw-tokens", 0.0153)].into_iter().enumerate() {
+        let request = fixture.call(endpoint("image_generation"), &streamed(model));
+        let text = request.send().await.unwrap().text().await.unwrap();
+        assert_eq!(text.matches("event: image_generation.completed").count(), 3, "{text}");
+        let log = fixture.gateway.logs(at + 1).await;
+        let of_record = log[0]["costUsd"].as_f64().unwrap();
+        assert!((of_record - cost).abs() < 1e-12, "{model}: {}", log[0]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_whose_price_cannot_be_read_is_refused() {
+    let fixture = fixture().await;
+    let url = format!("{}/v1/audio/speech", fixture.gateway.proxy);
+    for body in [
+        r#"{"model":"tts","input":"long","voice":"a","quality":1,"quality":1}"#,
+        r#"{"model":"tts","input":"a","Input":"long","voice":"a"}"#,
+        r#"{"model":"tts","input":"\ud800 long","voice":"a"}"#,
+    ] {
+        let sent = fixture.gateway.client.post(&url).bearer_auth(&fixture.key).body(body).send();
+        assert_eq!(sent.await.unwrap().status(), 400, "{body}");
+    }
+    assert!(fixture.upstream.requests().await.is_empty());
 }

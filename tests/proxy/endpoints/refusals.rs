@@ -81,7 +81,7 @@ async fn a_damaged_form_is_refused_with_its_fault() {
         (whole(part), "damaged"),
         (whole(&format!("{part}{part}--BOUNDARY--\r\n")), "occurs twice"),
         (whole("--BOUNDARY\r\nContent-Type: a/b\r\n\r\nm\r\n--BOUNDARY--\r\n"), "no name"),
-        (whole("--BOUNDARY--\r\n"), "model: this field is required"),
+        (whole("--BOUNDARY--\r\n"), "file: this field is required"),
         (String::from_utf8(form(&json!({"prompt": "a"}), 9)).unwrap(), "model: this field"),
     ] {
         let sent = fixture.send_form("/v1/audio/transcriptions", body.clone().into_bytes());

@@ -51,8 +51,6 @@ pub enum ReplyFigures {
 /// What a request to an endpoint is charged for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Nothing: the service is free.
-    Free,
     /// Tokens alone, estimated from the request's size without a report.
     Tokens,
     /// Images: those of the reply, or else as many as the request asks for.
@@ -112,8 +110,7 @@ pub static ENDPOINTS: [ApiEndpoint; 14] = [
         path: "/v1/moderations",
         feature: Feature::Moderations,
         default_model: Some("omni-moderation-latest"),
-        unit: Unit::Free,
-        doc: "Whether texts and images are harmful. It costs nothing.",
+        doc: "Whether texts and images are harmful.",
         ..ROW
     },
     ApiEndpoint {
@@ -212,6 +209,11 @@ impl ApiEndpoint {
         self.figures == ReplyFigures::Own
     }
 
+    /// Whether its replies may be sound or plain text.
+    pub fn has_sound(&self) -> bool {
+        self.feature == Feature::Audio
+    }
+
     /// Whether its replies are the embeddings of OpenAI or Google, which can be converted.
     pub fn embeds(&self) -> bool {
         self.feature == Feature::Embeddings
@@ -227,6 +229,8 @@ pub struct EndpointAsk {
     pub quantity: u64,
     /// Whether that is exact, not estimated.
     pub is_exact: bool,
+    /// How many answers completions have at most, for the bound on each.
+    pub answers: u64,
     /// The reply is to be a stream, by another member than `stream`.
     pub streams: bool,
     /// Price entries of this size and quality, without the model's name: the most exact one first.

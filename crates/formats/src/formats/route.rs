@@ -15,7 +15,7 @@ use http::Method;
 use percent_encoding::percent_decode_str;
 
 use super::bad_request::BadRequest;
-use crate::domain::endpoint::{ApiEndpoint, Unit};
+use crate::domain::endpoint::ApiEndpoint;
 use crate::domain::format::WireFormat;
 use crate::domain::named_model::MAX_MODEL_NAME;
 
@@ -75,18 +75,9 @@ impl StoredCall {
 }
 
 impl Operation {
-    /// Whether a request counts against limits, and its reply has a price unless it is free.
+    /// Whether a request counts against limits, and its reply has a price.
     pub const fn is_metered(&self) -> bool {
         matches!(self, Self::Generate | Self::Endpoint(_))
-    }
-
-    /// Whether its reply may cost something.
-    pub fn is_billed(&self) -> bool {
-        match self {
-            Self::Generate => true,
-            Self::Endpoint(endpoint) => endpoint.unit != Unit::Free,
-            _ => false,
-        }
     }
 
     /// The endpoint, if it is none of the formats' own.

@@ -51,7 +51,7 @@ pub fn charged<'a>(
     find: impl Fn(&str) -> Option<&'a Price>,
     reported: Figures,
 ) -> Figures {
-    let Figures { mut usage, parts, estimated } = reported;
+    let Figures { usage, parts, estimated } = reported;
     let Some((part, rate)) = unit(ask.endpoint.unit) else {
         return Figures { usage, parts: Vec::new(), estimated };
     };
@@ -76,28 +76,35 @@ pub fn charged<'a>(
         let usage = if is_reported { usage } else { Usage::default() };
         return Figures { usage, parts, estimated };
     }
-    match part {
-        PartKind::Image => {
+    let counted = EndpointAsk { quantity, ..ask.clone() };
+    Figures { usage: as_tokens(&counted, usage), parts: Vec::new(), estimated: true }
+}
+
+/// The tokens that a request probably has, beside those that are known.
+pub fn as_tokens(ask: &EndpointAsk, mut usage: Usage) -> Usage {
+    let quantity = ask.quantity;
+    match ask.endpoint.unit {
+        Unit::Images => {
             usage.output = usage.output.max(quantity.saturating_mul(PER_IMAGE));
             usage.image_output = usage.output;
         }
-        PartKind::Character => {
+        Unit::Characters => {
             usage.output = usage.output.max(SPOKEN.tokens(quantity));
             usage.audio_output = usage.output;
         }
-        PartKind::Second => {
+        Unit::Seconds => {
             usage.input = HEARD.tokens(quantity);
             usage.audio_input = usage.input;
         }
-        _ => {}
+        Unit::Tokens | Unit::Searches => {}
     }
-    Figures { usage, parts: Vec::new(), estimated: true }
+    usage
 }
 
 /// The part of the bill that counts a unit, and its rate; `None` if tokens alone are charged.
 const fn unit(unit: Unit) -> Option<(PartKind, CostKind)> {
     match unit {
-        Unit::Free | Unit::Tokens => None,
+        Unit::Tokens => None,
         Unit::Images => Some((PartKind::Image, CostKind::Image)),
         Unit::Characters => Some((PartKind::Character, CostKind::Character)),
         Unit::Seconds => Some((PartKind::Second, CostKind::Second)),
@@ -127,6 +134,7 @@ mod tests {
             quantity,
             is_exact,
             streams: false,
+            answers: 1,
             variants: vec!["hd/1024-x-1024".to_owned()],
         }
     }

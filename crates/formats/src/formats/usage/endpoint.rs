@@ -72,22 +72,44 @@ pub(super) fn event_end(tally: &mut UsageTally) {
     tally.content = true;
     let name = tally.event.name.as_str();
     let is_image = name.starts_with("image_") && name.ends_with(".completed");
-    let is_end = is_image || name.is_empty() || name.ends_with(".done");
-    if is_image {
-        tally.images += 1;
-    }
+    // Of several images each has its event, and other streams have no events of their own for
+    // the end: both end with their body.
+    let is_end = name.ends_with(".done");
     // A duration may stand outside of the usage, and embeddings have no output.
     tally.event.figures |= tally.figures.take_over();
     if tally.figures.get(Figure::Input).is_some() && !tally.figures.tell_output() {
         tally.figures.tell(Figure::Output, Some(0));
         tally.figures.take_over();
     }
+    if is_image {
+        tally.images += 1;
+        if tally.event.figures {
+            tally.drawn = added(tally.drawn, &of_figures(tally));
+        }
+    }
     tally.end |= is_end;
-    tally.finish |= is_end;
+    tally.finish = true;
+}
+
+/// The sum of the tokens of several images.
+fn added(drawn: Option<Usage>, next: &Usage) -> Option<Usage> {
+    let sum = drawn.unwrap_or_default();
+    Some(Usage {
+        input: sum.input.saturating_add(next.input),
+        output: sum.output.saturating_add(next.output),
+        cache_read: sum.cache_read.saturating_add(next.cache_read),
+        image_input: sum.image_input.saturating_add(next.image_input),
+        image_output: sum.image_output.saturating_add(next.image_output),
+        ..Usage::default()
+    })
 }
 
 /// The tokens: none, if the service reports other units alone.
 pub(super) fn usage(tally: &UsageTally) -> Usage {
+    tally.drawn.unwrap_or_else(|| of_figures(tally))
+}
+
+fn of_figures(tally: &UsageTally) -> Usage {
     let figure = |figure| tally.figures.of(figure);
     let total = figure(Figure::Total);
     let output = figure(Figure::Output);

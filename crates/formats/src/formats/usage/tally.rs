@@ -18,7 +18,7 @@ use super::searches::Queries;
 use super::tag::UsageTag;
 use super::tools::Tools;
 use crate::domain::part::PartKind;
-use crate::domain::usage::ServiceTier;
+use crate::domain::usage::{ServiceTier, Usage};
 use crate::formats::error::UpstreamError;
 use crate::formats::scan::{Found, Kind, Node, key};
 
@@ -97,6 +97,8 @@ pub(super) struct UsageTally {
     pub(super) items: usize,
     /// Images that events of an endpoint's stream completed.
     pub(super) images: u64,
+    /// The tokens of all of them, if each has its own.
+    pub(super) drawn: Option<Usage>,
     pub(super) error: Option<UpstreamError>,
     /// native and responses: the reply's id; empty until it is known.
     pub(super) id: String,
