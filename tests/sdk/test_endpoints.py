@@ -31,7 +31,7 @@ def google(services, account):
 def test_openai_embeddings(client, account, served, encoding):
     form = {"encoding_format": encoding} if encoding else {}
     reply = client.embeddings.create(model=served, input=["one", "two"], dimensions=4, **form)
-    assert [item.embedding for item in reply.data] == [[0.0, 0.0625, 0.125, 0.1875]] * 2
+    assert [item.embedding for item in reply.data] == [[0.0, 1.0, 2.0, 3.0]] * 2
     assert reply.usage.prompt_tokens == account.log(1)[-1]["inputTokens"]
 
 
@@ -39,7 +39,7 @@ def test_openai_embeddings(client, account, served, encoding):
 def test_google_embeddings(google, served):
     config = types.EmbedContentConfig(output_dimensionality=4, task_type="CLUSTERING")
     reply = google.models.embed_content(model=served, contents=["one", "two"], config=config)
-    assert [item.values for item in reply.embeddings] == [[0.0, 0.0625, 0.125, 0.1875]] * 2
+    assert [item.values for item in reply.embeddings] == [[0.0, 1.0, 2.0, 3.0]] * 2
 
 
 @pytest.mark.parametrize("served", OPENAI)

@@ -138,7 +138,7 @@ impl Told<'_> {
 
     fn vector(dimensions: &Value) -> Vec<f32> {
         let count = dimensions.as_u64().unwrap_or(DIMENSIONS);
-        (0..u16::try_from(count).unwrap_or(u16::MAX)).map(|at| f32::from(at) / 16.0).collect()
+        (0..u16::try_from(count).unwrap_or(u16::MAX)).map(f32::from).collect()
     }
 
     fn embeddings(&self) -> Value {

@@ -177,17 +177,10 @@ impl Refusal {
             Self::ContentType { takes_form } => invalid(415, wrong_type(*takes_form)),
             Self::DamagedEncoding => invalid(400, "the compressed body is damaged"),
             Self::BadRequest(message) => invalid(400, message.as_str()),
-            Self::ModelNotAllowed { model, member } => {
-                let of =
-                    member.as_ref().map(|m| format!(", which `{m}` names")).unwrap_or_default();
-                forbidden(format!("this key may not use the model {model}{of}"))
+            Self::ModelNotAllowed { model, member } => model_denied(model, *member),
+            Self::FeatureNotAllowed { feature, member, by } => {
+                feature_refused(*feature, member, *by)
             }
-            Self::FeatureNotAllowed { feature, member, by: DeniedBy::Providers }
-                if feature.row().sort == Sort::Endpoint =>
-            {
-                not_served(*feature, member)
-            }
-            Self::FeatureNotAllowed { feature, member, .. } => feature_denied(*feature, member),
             Self::ClientNotAllowed => forbidden("this key may not be used with this client"),
             Self::ClientOutdated { client, current, required } => {
                 outdated(*client, *current, *required)
@@ -361,6 +354,18 @@ fn overloaded(message: &str) -> RefusalReply {
 /// The gateway itself cannot accept a request now.
 fn busy(message: &str, again_after_s: u32) -> RefusalReply {
     overloaded(message).header("retry-after", again_after_s)
+}
+
+fn model_denied(model: &str, member: Option<&str>) -> RefusalReply {
+    let of = member.map(|member| format!(", which `{member}` names")).unwrap_or_default();
+    forbidden(format!("this key may not use the model {model}{of}"))
+}
+
+fn feature_refused(feature: Feature, member: &str, by: DeniedBy) -> RefusalReply {
+    match (by, feature.row().sort) {
+        (DeniedBy::Providers, Sort::Endpoint) => not_served(feature, member),
+        _ => feature_denied(feature, member),
+    }
 }
 
 fn feature_denied(feature: Feature, member: &str) -> RefusalReply {

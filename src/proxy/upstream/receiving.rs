@@ -13,6 +13,7 @@ use super::forwarding::Forwarding;
 use super::incoming::Incoming;
 use super::rendered::ReplyForm;
 use super::running::Running;
+use crate::domain::endpoint::ApiEndpoint;
 use crate::domain::format::WireFormat;
 use crate::formats::convert::StreamConverter;
 use crate::formats::count;
@@ -63,37 +64,12 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     };
     // A stream that was not requested cannot be converted, nor can a single reply in place of a
     // stream.
-    let kind = match (endpoint, streamed) {
-        (Some(endpoint), false) if endpoint.has_sound() && !is_json(content_type) => {
-            BodyKind::Other
-        }
-        (_, true) => BodyKind::Events,
-        (_, false) => BodyKind::Json,
-    };
     if converted && streamed != asked {
         return Err(unusable(UnusableReply::WrongFormat).into());
     }
-    let shape = match form {
-        _ if forwarding.route.operation == Operation::CountTokens => {
-            let to = Some(request.format).filter(|_| converted);
-            Shape::Count(CountReply { to, collected: Vec::new() })
-        }
-        ReplyForm::Count => return Err(unusable(UnusableReply::WrongFormat).into()),
-        ReplyForm::HideUsage if streamed => Shape::HideUsage(Box::default()),
-        ReplyForm::AsIs | ReplyForm::HideUsage => Shape::AsIs,
-        ReplyForm::Convert(context) if streamed => {
-            Shape::Events(Box::new(StreamConverter::new(format, request.format, *context)))
-        }
-        ReplyForm::Convert(context) => whole(
-            request,
-            forwarding,
-            format,
-            WholeForm::Reply { to: request.format, context: *context },
-        ),
-        ReplyForm::Embeddings(form) => {
-            whole(request, forwarding, format, WholeForm::Embeddings(*form))
-        }
-    };
+    let shape = shape(request, forwarding, format, form, streamed)
+        .ok_or_else(|| unusable(UnusableReply::WrongFormat))?;
+    let kind = kind(endpoint, content_type, streamed);
     let reader = match &shape {
         // A converter reads the stream itself, usage included.
         Shape::Events(_) => None,
@@ -104,19 +80,49 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     };
     let mut reply = ReshapedReply::new(decoder, reader, shape);
     reply.check = attempt.rendered.check.take();
-    let forwarded = ForwardedReply::new(
-        status,
-        ReplyFacts {
-            streamed,
-            converted,
-            is_opaque: kind == BodyKind::Other,
-            ..ReplyFacts::default()
-        },
-        reply,
-        unsure,
-    );
+    let is_opaque = kind == BodyKind::Other;
+    let facts = ReplyFacts { streamed, converted, is_opaque, ..ReplyFacts::default() };
+    let forwarded = ForwardedReply::new(status, facts, reply, unsure);
     attempt.incoming = Incoming::Reply(Box::new(forwarded));
     Ok(())
+}
+
+/// What an endpoint's reply is by its type.
+fn kind(endpoint: Option<&ApiEndpoint>, content_type: &[u8], streamed: bool) -> BodyKind {
+    match endpoint {
+        _ if streamed => BodyKind::Events,
+        Some(endpoint) if endpoint.has_sound() && !is_json(content_type) => BodyKind::Other,
+        _ => BodyKind::Json,
+    }
+}
+
+/// How the reply of a provider of the format `from` is changed; `None` if it cannot be.
+fn shape(
+    request: &RequestContext,
+    forwarding: &Forwarding,
+    from: WireFormat,
+    form: ReplyForm,
+    streamed: bool,
+) -> Option<Shape> {
+    let to = request.format;
+    if forwarding.route.operation == Operation::CountTokens {
+        let to = Some(to).filter(|_| form.is_converted());
+        return Some(Shape::Count(CountReply { to, collected: Vec::new() }));
+    }
+    Some(match form {
+        ReplyForm::Count => return None,
+        ReplyForm::HideUsage if streamed => Shape::HideUsage(Box::default()),
+        ReplyForm::AsIs | ReplyForm::HideUsage => Shape::AsIs,
+        ReplyForm::Convert(context) if streamed => {
+            Shape::Events(Box::new(StreamConverter::new(from, to, *context)))
+        }
+        ReplyForm::Convert(context) => {
+            whole(request, forwarding, from, WholeForm::Reply { to, context: *context })
+        }
+        ReplyForm::Embeddings(form) => {
+            whole(request, forwarding, from, WholeForm::Embeddings(*form))
+        }
+    })
 }
 
 /// A reply that is converted in one piece.

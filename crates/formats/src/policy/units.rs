@@ -165,9 +165,13 @@ mod tests {
         assert_eq!(of(&images, &alone, reported()), reported());
     }
 
+    /// Nine tokens, estimated.
+    fn input() -> Figures {
+        Figures { usage: tokens(9, 0), parts: Vec::new(), estimated: true }
+    }
+
     #[test]
-    fn without_tokens_the_unit_is_charged_and_without_its_rate_tokens_are_estimated() {
-        let input = || Figures { usage: tokens(9, 0), parts: Vec::new(), estimated: true };
+    fn sound_is_charged_by_its_unit_and_without_its_rate_by_estimated_tokens() {
         for (path, quantity, is_exact, entry, expected) in [
             (
                 "/v1/audio/speech",
@@ -212,6 +216,15 @@ mod tests {
                     estimated: true,
                 },
             ),
+        ] {
+            let ask = ask(path, quantity, is_exact);
+            assert_eq!(of(&ask, &entry, input()), expected, "{path} {entry}");
+        }
+    }
+
+    #[test]
+    fn without_tokens_the_unit_is_charged_and_without_its_rate_tokens_are_estimated() {
+        for (path, quantity, is_exact, entry, expected) in [
             (
                 "/v1/images/edits",
                 2,

@@ -2,7 +2,7 @@
 //! Common to all formats.
 //!
 //! Each format's own file names the places in its replies by [`UsageTag`]s, evaluates events, and
-//! converts the raw figures into disjoint [`Usage`](crate::domain::usage::Usage). Figures take
+//! converts the raw figures into disjoint [`Usage`]. Figures take
 //! effect when their usage object ends (`usage::figures`); generated output is measured in case the
 //! final figures never come (`usage::output`).
 
