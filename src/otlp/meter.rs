@@ -142,7 +142,7 @@ impl Meter {
     /// `model`: the price table's name for the model, a bounded set.
     pub fn count(&self, record: &Record, provider: &Provider, model: Option<&str>) {
         let operation =
-            route::match_path(&http::Method::POST, &record.endpoint).map(|route| route.operation);
+            route::match_path(&http::Method::POST, record.path()).map(|route| route.operation);
         let Some(operation) = operation.filter(Operation::is_metered) else { return };
         let format = provider.kind.format();
         let uri: Option<http::Uri> = provider.url.trim().parse().ok();

@@ -30,8 +30,8 @@ const ACTIONS: [&str; 3] = ["generateContent", "streamGenerateContent", "countTo
 
 /// All spans of a request, the server span first.
 pub(super) fn of(finished: &Finished) -> Vec<Span> {
-    let operation = route::match_path(&finished.trace.head.method, &finished.record.endpoint)
-        .map(|r| r.operation);
+    let operation =
+        route::match_path(&finished.trace.head.method, finished.record.path()).map(|r| r.operation);
     let mut spans = Vec::with_capacity(1 + finished.trace.attempts.len());
     spans.push(server(finished, operation.as_ref()));
     let operation = operation.unwrap_or(Operation::Generate);
@@ -74,12 +74,12 @@ impl Finished {
 fn server(finished: &Finished, operation: Option<&Operation>) -> Span {
     let (trace, record) = (&finished.trace, &finished.record);
     let method = trace.head.method.as_str();
-    let route = operation.map(|operation| route_of(&record.endpoint, operation));
+    let route = operation.map(|operation| route_of(record.path(), operation));
     let mut attributes = Attributes::default();
     attributes
         .text("http.request.method", method)
         .text_if_any("http.route", route.as_deref())
-        .text("url.path", &*record.endpoint)
+        .text("url.path", record.path())
         .text("url.scheme", if trace.head.tls { "https" } else { "http" })
         .number("http.response.status_code", record.status_code)
         .text("network.protocol.name", "http")

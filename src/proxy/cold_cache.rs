@@ -34,7 +34,7 @@ pub(super) fn missed(
     key: Option<KeyId>,
     body: &BodyFacts,
     print: PromptPrint,
-    (asked, reply): (&AskedProvider, Option<Arc<str>>),
+    asked: &AskedProvider,
     bill: &Bill,
     rates: MissRates<'_>,
 ) -> Option<CacheMiss> {
@@ -44,7 +44,7 @@ pub(super) fn missed(
     let turn = Turn {
         print,
         model: asked.model.clone(),
-        reply,
+        reply: asked.reply.clone(),
         provider: asked.provider.id,
         format: asked.provider.kind.format(),
         usage: bill.usage,
@@ -84,9 +84,8 @@ pub(super) fn asks_about(
     {
         return None;
     }
-    let session = (record.caller.key_id(), &body.session);
-    let sessions = &ctx.gateway.cache_sessions;
-    sessions.last_reply(session, print, model, provider.id)
+    let (key, sessions) = (record.caller.key_id(), &ctx.gateway.cache_sessions);
+    sessions.last_reply(key, &body.session, print, model, provider.id)
 }
 
 /// Whether a request is in a sample of this share, from 0 to 1. The low bits of its id are random.

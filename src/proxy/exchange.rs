@@ -139,8 +139,10 @@ impl Exchange {
             && let Some(forwarded) = attempt.incoming.released()
         {
             record.note_bill(forwarded.bill(record.estimated_input()));
-            if !request.live.cache_diagnosis.is_zero() {
-                record.reply = forwarded.reply_id().map(Arc::from);
+            if !request.live.cache_diagnosis.is_zero()
+                && let Some(asked) = &mut record.asked
+            {
+                asked.reply = forwarded.reply_id().map(Arc::from);
             }
             let peek = self.forwarding.as_ref().map(|forwarding| &forwarding.inbound.peek);
             if let (Some(key), Some(reply)) = (record.caller.key_id(), forwarded.reply_id())

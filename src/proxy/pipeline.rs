@@ -8,6 +8,9 @@
 //! local::answer → Route → identify → Identified → intake::body → Inbound → screen → Screened
 //!   → select → Selected → admit → Admitted → plan → Plan → Forwarding
 //! ```
+//!
+//! A call about a stored reply has its one provider already: after identify, `stored` makes its
+//! plan.
 
 use pingora::Result;
 use pingora::proxy::Session;

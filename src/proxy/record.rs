@@ -64,6 +64,8 @@ pub struct AskedProvider {
     pub model: Arc<str>,
     /// Start of the last attempt at this provider.
     pub began: Instant,
+    /// The id of its reply, if it may be asked about that in the session's next request.
+    pub reply: Option<Arc<str>>,
 }
 
 /// The record of a request in flight.
@@ -77,8 +79,6 @@ pub struct OpenRecord {
     pub attempts: u32,
     pub asked: Option<AskedProvider>,
     pub bill: Option<Bill>,
-    /// The reply's id, if its provider may be asked about it in the session's next request.
-    pub reply: Option<Arc<str>>,
     pub first_byte: Option<Duration>,
 }
 
@@ -95,7 +95,6 @@ impl OpenRecord {
             attempts: 0,
             asked: None,
             bill: None,
-            reply: None,
             first_byte: None,
         }
     }

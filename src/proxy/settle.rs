@@ -185,7 +185,6 @@ impl OpenRecord {
             cache_miss: None,
         };
         let print = self.body.as_mut().and_then(|body| body.print.take());
-        let reply = self.reply.take();
         let (Some(asked), Some(body), Some(bill)) = (&self.asked, &self.body, &mut self.bill)
         else {
             return free(Decimal::ONE);
@@ -197,8 +196,7 @@ impl OpenRecord {
         let names = [&*body.model, &*asked.model];
         let (price, cost) = charge(&self.snapshot, names, multiplier, bill);
         let (key, rates) = (self.caller.key_id(), MissRates { price, multiplier });
-        let missed =
-            |print: Box<_>| cold_cache::missed(ctx, key, body, *print, (asked, reply), bill, rates);
+        let missed = |print: Box<_>| cold_cache::missed(ctx, key, body, *print, asked, bill, rates);
         let cache_miss = print.and_then(missed);
         let other = price.filter(|price| *price.model != *body.model);
         let entry = other.map(|price| price.model.as_str().into());

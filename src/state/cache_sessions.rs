@@ -62,7 +62,8 @@ impl CacheSessions {
     /// a request for which it was noted.
     pub fn last_reply(
         &self,
-        (key, session): (Option<KeyId>, &SessionId),
+        key: Option<KeyId>,
+        session: &SessionId,
         print: &PromptPrint,
         model: &str,
         provider: ProviderId,

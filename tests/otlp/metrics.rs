@@ -222,3 +222,28 @@ async fn log_lines_come_with_the_ids_of_their_trace() {
         );
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_with_a_mark_in_the_log_and_other_endpoints_count_too() {
+    let collector = Collector::http().await;
+    let fixture = traced(&collector.url, &METRICS).await;
+    fixture.gateway.provider("chat-compatible", &fixture.upstream.url, json!({})).await;
+    let check = fixture.ask().header("anthropic-beta", "auto-mode-classifier-2026-07-16");
+    check.send().await.unwrap().text().await.unwrap();
+    let embedding = fixture.post("/v1/embeddings", &json!({"model": "m", "input": "a"}));
+    embedding.send().await.unwrap().text().await.unwrap();
+    let log = fixture.gateway.logs(2).await;
+    assert_eq!(log[1]["endpoint"], "/v1/messages#tool-check");
+    let mut operations = collector
+        .shows(|received| {
+            let metric = named(received, "gen_ai.client.operation.duration")?;
+            let Some(Data::Histogram(histogram)) = metric.data else { panic!("{metric:?}") };
+            let name = |attributes: &Vec<_>| attribute(attributes, "gen_ai.operation.name");
+            let named: Vec<_> =
+                histogram.data_points.iter().filter_map(|point| name(&point.attributes)).collect();
+            (named.len() == 2).then_some(named)
+        })
+        .await;
+    operations.sort_unstable();
+    assert_eq!(operations, ["chat", "embeddings"]);
+}

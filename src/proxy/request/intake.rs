@@ -60,10 +60,26 @@ pub struct Inbound {
     pub peek: Box<Peek>,
     pub session: SessionId,
     /// The part of the budget that the body holds.
-    pub(super) reservation: Option<BodyReservation>,
+    reservation: Option<BodyReservation>,
 }
 
 impl Inbound {
+    /// Of a call that has no body, and names no model.
+    pub(super) fn without_body(session: SessionId) -> Self {
+        Self {
+            model: Arc::from(""),
+            named: Vec::new(),
+            features: Vec::new(),
+            stream: false,
+            body: Vec::new(),
+            form: None,
+            ask: None,
+            peek: Box::<Peek>::default(),
+            session,
+            reservation: None,
+        }
+    }
+
     /// Bytes of the body.
     pub fn body_len(&self) -> usize {
         self.body.iter().map(Bytes::len).sum()

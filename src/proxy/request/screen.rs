@@ -78,6 +78,15 @@ fn allowed(
             return Err(Refusal::ModelNotAllowed { model: name.clone(), member: Some(member) });
         }
     }
+    client(ctx, identified)
+}
+
+/// Checks the user's list of clients.
+///
+/// # Errors
+/// The client is not on a non-empty list.
+pub(super) fn client(ctx: &RequestContext, identified: &Identified) -> Result<(), Refusal> {
+    let Principal::Key { user, .. } = &identified.caller else { return Ok(()) };
     if !user.allowed_clients.is_empty() {
         let agent = ctx.head.user_agent.as_deref().unwrap_or_default().to_ascii_lowercase();
         if !user.allowed_clients.iter().any(|name| agent.contains(&name.to_ascii_lowercase())) {

@@ -8,11 +8,10 @@ use pingora::proxy::Session;
 use super::identify::Identified;
 use super::intake::Inbound;
 use super::plan::Plan;
-use super::query;
+use super::{query, screen};
 use crate::domain::feature_policy::FeatureUse;
 use crate::domain::format::WireFormat;
 use crate::domain::provider::Provider;
-use crate::formats::peek::Peek;
 use crate::formats::route::StoredCall;
 use crate::policy::session::{self, SessionHints};
 use crate::proxy::caller::Principal;
@@ -23,7 +22,7 @@ use crate::proxy::reply::refusal::Refusal;
 /// The plan: the one provider that holds the reply.
 ///
 /// # Errors
-/// When this gateway does not know that the key got such a reply, or its provider is out of reach
+/// When the client is not on a non-empty list; when this gateway does not know that the key got such a reply, or its provider is out of reach
 /// now; when the reply is asked for as a stream.
 pub(in crate::proxy) fn plan(
     session: &Session,
@@ -36,6 +35,7 @@ pub(in crate::proxy) fn plan(
         let message = "stream: a stored response is given in one piece here";
         return Err(Refusal::BadRequest(message.to_owned()));
     }
+    screen::client(ctx, identified)?;
     let unknown = || Refusal::UnknownReply { id: call.reply.clone() };
     let Principal::Key { key, .. } = &identified.caller else { return Err(unknown()) };
     let holder = ctx.gateway.stored_history.provider(key.id, &call.reply).ok_or_else(unknown)?;
@@ -43,6 +43,7 @@ pub(in crate::proxy) fn plan(
         provider.id == holder
             && provider.kind.format() == WireFormat::Responses
             && provider.is_enabled
+            && provider.deleted_at.is_none()
             && key.provider_group.reach(&provider.group_tag)
     };
     let place = identified.snapshot.providers.iter().position(serves).ok_or_else(unknown)?;
@@ -70,22 +71,4 @@ pub(in crate::proxy) fn plan(
     }
     let inbound = Arc::new(inbound);
     Ok(Plan { inbound, order: vec![place], waiting: None, lacks_credential: false })
-}
-
-impl Inbound {
-    /// Of a call that has no body, and names no model.
-    fn without_body(session: crate::domain::ids::SessionId) -> Self {
-        Self {
-            model: Arc::from(""),
-            named: Vec::new(),
-            features: Vec::new(),
-            stream: false,
-            body: Vec::new(),
-            form: None,
-            ask: None,
-            peek: Box::<Peek>::default(),
-            session,
-            reservation: None,
-        }
-    }
 }

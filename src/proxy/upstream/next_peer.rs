@@ -61,6 +61,7 @@ async fn prepare(
         provider: Arc::clone(&attempt.provider),
         model: Arc::clone(&attempt.model),
         began: attempt.began,
+        reply: None,
     };
     request.asks(asked);
     let upstreams = &request.gateway.upstreams;

@@ -170,6 +170,12 @@ async fn requests_and_replies_pass_unchanged_and_leave_one_exact_record_each() {
             let type_of_it = asked["headers"]["content-type"].as_str().unwrap();
             assert_eq!(type_of_it.starts_with("multipart/"), kind_of_body, "{type_of_it}");
             assert_eq!(asked["body_bytes"], body.len(), "{kind} {}", case.name);
+            let sent_text = String::from_utf8_lossy(&body);
+            let received = asked["body"].as_str().map_or_else(
+                || asked["body"] == serde_json::from_slice::<Value>(&body).unwrap_or_default(),
+                |text| text == sent_text,
+            );
+            assert!(received, "{kind} {}: {asked}", case.name);
             rows += 1;
             let log = fixture.gateway.logs(rows).await;
             let record = &log[0];

@@ -62,6 +62,18 @@ async fn calls_about_a_reply_go_to_its_provider_and_cost_nothing() {
     assert_eq!(status, 400, "{body}");
     let (status, _) = call(&fixture, "PUT", &path, &fixture.key).await;
     assert_eq!(status, 405);
+    let clients = json!({"userId": fixture.user_id, "allowedClients": ["nobodys-client"]});
+    fixture.gateway.admin("users/editUser", clients).await;
+    assert_eq!(call(&fixture, "GET", &path, &fixture.key).await.0, 403, "another client");
+    let clients = json!({"userId": fixture.user_id, "allowedClients": []});
+    fixture.gateway.admin("users/editUser", clients).await;
+    for provider in
+        fixture.gateway.admin("providers/getProviders", json!({})).await.as_array().unwrap()
+    {
+        let id = json!({"providerId": provider["id"]});
+        fixture.gateway.admin("providers/removeProvider", id).await;
+    }
+    assert_eq!(call(&fixture, "GET", &path, &fixture.key).await.0, 404, "a removed provider");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -45,7 +45,8 @@ pub struct Record {
     pub client_format: WireFormat,
     /// Format of the request to the provider; `None` if no provider was tried.
     pub provider_format: Option<WireFormat>,
-    /// Path of the request, without its query.
+    /// Path of the request, without its query, and perhaps with a mark of the gateway's own as its
+    /// fragment: `#tool-check`, `#websocket`.
     pub endpoint: Arc<str>,
     /// The model that the client asked for.
     pub model: Arc<str>,
@@ -98,6 +99,11 @@ impl Record {
     /// start, if it was not admitted.
     pub fn counts_at(&self) -> Timestamp {
         self.started_at.plus_ms(self.admitted_ms)
+    }
+
+    /// The path that was asked for, without a mark.
+    pub fn path(&self) -> &str {
+        self.endpoint.split_once('#').map_or(&self.endpoint, |(path, _)| path)
     }
 
     /// Whether a limit of a key or a user refused it: by the statuses of limits, and before any
