@@ -63,19 +63,19 @@ fn print<S: Simd>(
     parts: &PromptParts,
     ignored: &[Range<usize>],
 ) -> PromptPrint {
-    let (mut kept, mut part) = (Vec::new(), PartHash::new(key));
+    let (mut kept, mut part) = (Vec::new(), PartHash::new(simd, key));
     let mut whole = [0; 2];
     for (hash, spans) in whole.iter_mut().zip([parts.tools.as_slice(), &parts.system]) {
         for span in spans {
             keep(span, ignored, &mut kept);
             for range in &kept {
                 for bytes in slices(chunks, range.clone()) {
-                    part.feed(simd, bytes);
+                    part.feed(bytes);
                 }
             }
-            part.feed(simd, &[0]);
+            part.feed(&[0]);
         }
-        *hash = part.finish(simd, 0);
+        *hash = part.finish(0);
     }
     let (mut walk, mut ignored) = (Walk::new(chunks), ignored);
     let mut messages = Vec::with_capacity(parts.messages.len());
@@ -88,23 +88,21 @@ fn print<S: Simd>(
         let is_complete = ignored.first().is_none_or(|one| one.start >= span.end);
         if let Some(bytes) = walk.whole(span).filter(|_| is_complete) {
             if bytes.len() > LONG {
-                part.feed(simd, &bytes[..END]);
-                part.feed(simd, &bytes[bytes.len() - END..]);
-            } else {
-                part.feed(simd, bytes);
+                messages.push(part.long(bytes, *writer) as u32);
+                continue;
             }
-            part.len = bytes.len();
+            part.feed(bytes);
         } else {
             keep(span, ignored, &mut kept);
             let len = shorten(&mut kept);
             for range in &kept {
                 for bytes in slices(chunks, range.clone()) {
-                    part.feed(simd, bytes);
+                    part.feed(bytes);
                 }
             }
             part.len = len;
         }
-        messages.push(part.finish(simd, *writer) as u32);
+        messages.push(part.finish(*writer) as u32);
     }
     let [tools, system] = whole;
     let PromptParts { leading, is_continued, .. } = *parts;
@@ -168,22 +166,27 @@ fn member(chunks: &[Bytes], value: &Range<usize>) -> Range<usize> {
 }
 
 /// The hash of one part, whose bytes arrive in any pieces.
-struct PartHash<'k> {
-    key: &'k PrintKey,
-    state: [u32; 16],
+struct PartHash<S: Simd> {
+    simd: S,
+    start: [u32x8<S>; 2],
+    factor: u32x8<S>,
+    state: [u32x8<S>; 2],
     block: [u8; BLOCK],
     filled: usize,
     len: usize,
 }
 
-impl<'k> PartHash<'k> {
+impl<S: Simd> PartHash<S> {
     #[inline(always)]
-    const fn new(key: &'k PrintKey) -> Self {
-        Self { key, state: key.start, block: [0; BLOCK], filled: 0, len: 0 }
+    fn new(simd: S, key: &PrintKey) -> Self {
+        let start =
+            [u32x8::from_slice(simd, &key.start[..8]), u32x8::from_slice(simd, &key.start[8..])];
+        let factor = u32x8::splat(simd, key.factor);
+        Self { simd, start, factor, state: start, block: [0; BLOCK], filled: 0, len: 0 }
     }
 
     #[inline(always)]
-    fn feed<S: Simd>(&mut self, simd: S, bytes: &[u8]) {
+    fn feed(&mut self, bytes: &[u8]) {
         self.len += bytes.len();
         let mut rest = bytes;
         if self.filled > 0 {
@@ -194,10 +197,10 @@ impl<'k> PartHash<'k> {
             if self.filled < BLOCK {
                 return;
             }
-            self.state = mix(simd, self.state, self.key.factor, from_ref(&self.block));
+            self.state = self.mix(self.state, from_ref(&self.block));
         }
         let (blocks, tail) = rest.as_chunks();
-        self.state = mix(simd, self.state, self.key.factor, blocks);
+        self.state = self.mix(self.state, blocks);
         if !tail.is_empty() {
             self.block[..tail.len()].copy_from_slice(tail);
         }
@@ -206,47 +209,59 @@ impl<'k> PartHash<'k> {
 
     /// The hash, with a number that counts too; makes it ready for the next part.
     #[inline(always)]
-    fn finish<S: Simd>(&mut self, simd: S, number: u8) -> u64 {
-        let mut state = std::mem::replace(&mut self.state, self.key.start);
+    fn finish(&mut self, number: u8) -> u64 {
+        let mut state = std::mem::replace(&mut self.state, self.start);
         if self.filled > 0 {
             self.block[self.filled..].fill(0);
-            state = mix(simd, state, self.key.factor, from_ref(&self.block));
+            state = self.mix(state, from_ref(&self.block));
         }
         self.filled = 0;
-        let mut sum = (std::mem::take(&mut self.len) as u64) << 8 | u64::from(number);
-        for [low, high] in state.as_chunks().0 {
+        let len = std::mem::take(&mut self.len);
+        self.sum(state, len, number)
+    }
+
+    /// The hash of a part of more than [`LONG`] bytes, all in one piece.
+    #[inline(always)]
+    fn long(&self, bytes: &[u8], number: u8) -> u64 {
+        let (head, tail) = (&bytes[..END], &bytes[bytes.len() - END..]);
+        let state = self.mix(self.mix(self.start, head.as_chunks().0), tail.as_chunks().0);
+        self.sum(state, bytes.len(), number)
+    }
+
+    /// Two instructions for 32 bytes, and one more for 128.
+    #[inline(always)]
+    fn mix(&self, state: [u32x8<S>; 2], blocks: &[[u8; BLOCK]]) -> [u32x8<S>; 2] {
+        let [mut first, mut second] = state;
+        for block in blocks {
+            first = self.half(first, block.as_chunks().0);
+            second = self.half(second, block[BLOCK / 2..].as_chunks().0);
+        }
+        [first, second]
+    }
+
+    #[inline(always)]
+    fn half(&self, sum: u32x8<S>, vectors: &[[u8; 32]]) -> u32x8<S> {
+        let [one, two, three, four, ..] = vectors else { return sum };
+        let sum = (sum + self.words(one)) ^ self.words(two);
+        ((sum + self.words(three)) ^ self.words(four)) * self.factor
+    }
+
+    #[inline(always)]
+    fn words(&self, bytes: &[u8; 32]) -> u32x8<S> {
+        u8x32::simd_from(self.simd, *bytes).bitcast()
+    }
+
+    /// The hash of all that was mixed.
+    #[inline(always)]
+    fn sum(&self, [first, second]: [u32x8<S>; 2], len: usize, number: u8) -> u64 {
+        let mut lanes = [0; 8];
+        (first * self.factor ^ second).store_slice(&mut lanes);
+        let mut sum = (len as u64) << 8 | u64::from(number);
+        for [low, high] in lanes.as_chunks().0 {
             sum = folded(sum ^ (u64::from(*low) | u64::from(*high) << 32));
         }
         sum
     }
-}
-
-/// Two instructions for 32 bytes, and one more for 128.
-#[inline(always)]
-fn mix<S: Simd>(simd: S, state: [u32; 16], factor: u32, blocks: &[[u8; BLOCK]]) -> [u32; 16] {
-    let mut first = u32x8::from_slice(simd, &state[..8]);
-    let mut second = u32x8::from_slice(simd, &state[8..]);
-    let factor = u32x8::splat(simd, factor);
-    for block in blocks {
-        first = half(simd, first, factor, block.as_chunks().0);
-        second = half(simd, second, factor, block[BLOCK / 2..].as_chunks().0);
-    }
-    let mut state = [0; 16];
-    first.store_slice(&mut state[..8]);
-    second.store_slice(&mut state[8..]);
-    state
-}
-
-#[inline(always)]
-fn half<S: Simd>(simd: S, sum: u32x8<S>, factor: u32x8<S>, vectors: &[[u8; 32]]) -> u32x8<S> {
-    let [one, two, three, four, ..] = vectors else { return sum };
-    let sum = (sum + words(simd, one)) ^ words(simd, two);
-    ((sum + words(simd, three)) ^ words(simd, four)) * factor
-}
-
-#[inline(always)]
-fn words<S: Simd>(simd: S, bytes: &[u8; 32]) -> u32x8<S> {
-    u8x32::simd_from(simd, *bytes).bitcast()
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the two halves are folded into one")]
@@ -313,6 +328,20 @@ mod tests {
         }
         let inner = changed("/messages/2/content/0/content/0/text", "dune".into());
         assert_eq!(inner.common(&first), 2);
+    }
+
+    #[test]
+    fn a_text_block_hides_no_other_block() {
+        let key = PrintKey::default();
+        let text = json!({"type": "text", "text": "a"});
+        let with = |inner: &str| {
+            let result = json!({"type": "tool_result", "tool_use_id": "x",
+                "content": [{"type": "text", "text": inner}]});
+            print(&key, &json!({"messages": [{"role": "user", "content": [text, result]}]}))
+        };
+        assert_ne!(with("b").messages, with("c").messages);
+        let alone = print(&key, &json!({"messages": [{"role": "user", "content": [text]}]}));
+        assert_ne!(with("b").messages, alone.messages);
     }
 
     #[test]

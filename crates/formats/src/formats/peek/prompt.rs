@@ -12,6 +12,8 @@ use crate::formats::scan::{Found, Kind};
 
 /// Cache marks that are noted: providers accept four.
 const MOST_MARKS: usize = 64;
+/// Messages for which there is space from the first one on.
+const FIRST_MESSAGES: usize = 32;
 
 /// The parts of a prompt, as ranges of the body.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -51,19 +53,31 @@ enum Role {
     Other,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// What is known of the text of the message that is being read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum TextStage {
+    /// There is none, or other content beside it.
+    #[default]
+    Missing,
+    /// It is the message's content, or in the block that is being read.
+    Read,
+    /// It is the last block, which has nothing else in it.
+    Block,
+    /// It is the only block.
+    Only,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct OpenMessage {
     role: Role,
     /// The last type that was read is `text`.
     is_text: bool,
-    /// The text of the block that is being read.
-    text: Option<Range<usize>>,
+    stage: TextStage,
+    /// Where the text is.
+    start: usize,
+    end: usize,
     /// Cache marks before this block.
     marks: usize,
-    /// The text of the last block, if that is a text block with nothing else in it.
-    plain: Option<Range<usize>>,
-    /// That text, if its block is the only one.
-    only: Option<Range<usize>>,
 }
 
 impl PromptParts {
@@ -86,18 +100,23 @@ impl PromptParts {
     }
 
     /// A message's content, or the text of a block.
-    pub(super) fn content(&mut self, found: &Found<'_, PeekPlace>) {
-        match found.kind {
-            Kind::String => self.open.text = Some(found.span.clone()),
-            Kind::Array if found.len == 1 => self.open.only = self.open.plain.take(),
-            _ => {}
-        }
+    pub(super) const fn content(&mut self, found: &Found<'_, PeekPlace>) {
+        let open = &mut self.open;
+        open.stage = match (found.kind, open.stage) {
+            (Kind::String, _) => {
+                (open.start, open.end) = (found.span.start, found.span.end);
+                TextStage::Read
+            }
+            (Kind::Array, TextStage::Block) if found.len == 1 => TextStage::Only,
+            _ => TextStage::Missing,
+        };
     }
 
     pub(super) fn block_ends(&mut self, members: usize) {
-        let marks = self.marks.len() - std::mem::replace(&mut self.open.marks, self.marks.len());
-        let text = self.open.text.take();
-        self.open.plain = text.filter(|_| self.open.is_text && members - marks.min(members) == 2);
+        let open = &mut self.open;
+        let marks = self.marks.len() - std::mem::replace(&mut open.marks, self.marks.len());
+        let is_plain = open.stage == TextStage::Read && open.is_text && members == 2 + marks;
+        open.stage = if is_plain { TextStage::Block } else { TextStage::Missing };
     }
 
     /// A system text outside of the messages, of any kind.
@@ -123,12 +142,16 @@ impl PromptParts {
             self.system.push(span);
             self.leading += 1;
         } else if self.messages.len() < PromptPrint::MOST {
-            let text = open.only.or(open.text);
+            if self.messages.capacity() == 0 {
+                self.messages.reserve(FIRST_MESSAGES);
+            }
             // The other member is the role.
-            let text = text.filter(|_| members == 2 && open.role != Role::Unsaid);
-            self.messages.push(match text {
-                Some(span) => MessagePart { span, writer: open.role as u8 },
-                None => MessagePart { span, writer: 0 },
+            let is_text = matches!(open.stage, TextStage::Read | TextStage::Only)
+                && members == 2
+                && open.role != Role::Unsaid;
+            self.messages.push(match is_text {
+                true => MessagePart { span: open.start..open.end, writer: open.role as u8 },
+                false => MessagePart { span, writer: 0 },
             });
         }
     }
