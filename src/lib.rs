@@ -7,17 +7,18 @@
 //! app   commands                  assembly of a gateway; the commands beside it
 //! proxy   admin   notify   setup  front ends, notifier, what a start opens; none imports another
 //! jobs                            maintenance of the stored data
-//! state   ledger   upstream   messages   otlp   components that do I/O
+//! state   upstream   messages   otlp   components that do I/O
 //! crypto   limits                 keys and encryption; what counts against limits
-//! store   telemetry   config   http_client   adapters to the outside
+//! telemetry   config   http_client   adapters to the outside
 //! redis                           the server's address, its TLS, the prefix of names
-//! files                           how files are made: private, and safe against a power failure
+//! ledger store files              another crate, crates/storage: what is stored
 //! formats policy domain           another crate, crates/formats: pure, without I/O
 //! ```
 
 #![cfg_attr(not(test), deny(unreachable_pub, missing_docs))]
 
 pub use tollgate_formats::{domain, formats, policy};
+pub use tollgate_storage::{files, ledger, store};
 
 pub mod admin;
 pub mod app;
@@ -25,10 +26,8 @@ pub mod cli;
 pub mod commands;
 pub mod config;
 pub mod crypto;
-pub mod files;
 pub mod http_client;
 pub mod jobs;
-pub mod ledger;
 pub mod limits;
 pub mod messages;
 pub mod notify;
@@ -37,6 +36,5 @@ pub mod proxy;
 pub mod redis;
 mod setup;
 pub mod state;
-pub mod store;
 pub mod telemetry;
 pub mod upstream;

@@ -8,19 +8,19 @@
 
 #![expect(dead_code, reason = "the writer's half of the shared files")]
 
-#[path = "../../../src/ledger/encoding/mod.rs"]
+#[path = "../../../crates/storage/src/ledger/encoding/mod.rs"]
 mod encoding;
-#[path = "../../../src/ledger/error.rs"]
+#[path = "../../../crates/storage/src/ledger/error.rs"]
 mod error;
-#[path = "../../../src/ledger/frame.rs"]
+#[path = "../../../crates/storage/src/ledger/frame.rs"]
 mod frame;
-#[path = "../../../src/ledger/reader.rs"]
+#[path = "../../../crates/storage/src/ledger/reader.rs"]
 mod reader;
-#[path = "../../../src/ledger/segment.rs"]
+#[path = "../../../crates/storage/src/ledger/segment.rs"]
 mod segment;
-#[path = "../../../src/ledger/set_aside.rs"]
+#[path = "../../../crates/storage/src/ledger/set_aside.rs"]
 mod set_aside;
-#[path = "../../../src/ledger/stats.rs"]
+#[path = "../../../crates/storage/src/ledger/stats.rs"]
 mod stats;
 
 use std::path::{Path, PathBuf};

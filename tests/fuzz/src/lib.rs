@@ -7,7 +7,7 @@
 
 pub use tollgate_formats::{domain, formats, policy};
 
-#[path = "../../../src/files/mod.rs"]
+#[path = "../../../crates/storage/src/files/mod.rs"]
 pub mod files;
 #[path = "../../../src/state/frame_watch.rs"]
 pub mod frame_watch;

@@ -22,8 +22,8 @@ use crate::domain::prompt_print::PromptPrint;
 
 /// Messages with more bytes are not hashed completely.
 const LONG: usize = 1024;
-/// What is hashed of each end of a long message.
-const END: usize = LONG / 2;
+/// What is hashed of each end of a longer message, in bytes.
+const END: usize = 256;
 /// Bytes that are hashed at once: four vectors for each of two sums.
 const BLOCK: usize = 256;
 /// More than the name of a cache mark, and the characters around it.
@@ -85,14 +85,7 @@ fn print<S: Simd>(
         {
             ignored = rest;
         }
-        let is_complete = ignored.first().is_none_or(|one| one.start >= span.end);
-        if let Some(bytes) = walk.whole(span).filter(|_| is_complete) {
-            if bytes.len() > LONG {
-                messages.push(part.long(bytes, *writer) as u32);
-                continue;
-            }
-            part.feed(bytes);
-        } else {
+        if ignored.first().is_some_and(|one| one.start < span.end) {
             keep(span, ignored, &mut kept);
             let len = shorten(&mut kept);
             for range in &kept {
@@ -101,6 +94,23 @@ fn print<S: Simd>(
                 }
             }
             part.len = len;
+        } else if span.len() > LONG {
+            if let Some(bytes) = walk.whole(span)
+                && let (Some(head), Some(tail)) = (bytes.first_chunk(), bytes.last_chunk())
+            {
+                messages.push(part.long([head, tail], bytes.len(), *writer) as u32);
+                continue;
+            }
+            for range in [span.start..span.start + END, span.end - END..span.end] {
+                for bytes in walk.slices(range) {
+                    part.feed(bytes);
+                }
+            }
+            part.len = span.len();
+        } else {
+            for bytes in walk.slices(span.clone()) {
+                part.feed(bytes);
+            }
         }
         messages.push(part.finish(*writer) as u32);
     }
@@ -220,12 +230,12 @@ impl<S: Simd> PartHash<S> {
         self.sum(state, len, number)
     }
 
-    /// The hash of a part of more than [`LONG`] bytes, all in one piece.
+    /// The hash of a part of more than [`LONG`] bytes, all in one piece, whose ends these are.
     #[inline(always)]
-    fn long(&self, bytes: &[u8], number: u8) -> u64 {
-        let (head, tail) = (&bytes[..END], &bytes[bytes.len() - END..]);
+    fn long(&self, ends: [&[u8; END]; 2], len: usize, number: u8) -> u64 {
+        let [head, tail] = ends;
         let state = self.mix(self.mix(self.start, head.as_chunks().0), tail.as_chunks().0);
-        self.sum(state, bytes.len(), number)
+        self.sum(state, len, number)
     }
 
     /// Two instructions for 32 bytes, and one more for 128.
@@ -255,7 +265,7 @@ impl<S: Simd> PartHash<S> {
     #[inline(always)]
     fn sum(&self, [first, second]: [u32x8<S>; 2], len: usize, number: u8) -> u64 {
         let mut lanes = [0; 8];
-        (first * self.factor ^ second).store_slice(&mut lanes);
+        ((first * self.factor) ^ second).store_slice(&mut lanes);
         let mut sum = (len as u64) << 8 | u64::from(number);
         for [low, high] in lanes.as_chunks().0 {
             sum = folded(sum ^ (u64::from(*low) | u64::from(*high) << 32));

@@ -134,11 +134,10 @@ impl PromptParts {
         members: usize,
         user_if_unsaid: bool,
     ) {
-        let open = std::mem::take(&mut self.open);
-        self.open.marks = self.marks.len();
-        self.is_continued |=
-            open.role == Role::Model || (open.role == Role::Unsaid && !user_if_unsaid);
-        if open.role == Role::System && self.messages.is_empty() {
+        let OpenMessage { role, stage, start, end, .. } = self.open;
+        self.open = OpenMessage { marks: self.marks.len(), ..OpenMessage::default() };
+        self.is_continued |= role == Role::Model || (role == Role::Unsaid && !user_if_unsaid);
+        if role == Role::System && self.messages.is_empty() {
             self.system.push(span);
             self.leading += 1;
         } else if self.messages.len() < PromptPrint::MOST {
@@ -146,11 +145,11 @@ impl PromptParts {
                 self.messages.reserve(FIRST_MESSAGES);
             }
             // The other member is the role.
-            let is_text = matches!(open.stage, TextStage::Read | TextStage::Only)
+            let is_text = matches!(stage, TextStage::Read | TextStage::Only)
                 && members == 2
-                && open.role != Role::Unsaid;
+                && role != Role::Unsaid;
             self.messages.push(match is_text {
-                true => MessagePart { span: open.start..open.end, writer: open.role as u8 },
+                true => MessagePart { span: start..end, writer: role as u8 },
                 false => MessagePart { span, writer: 0 },
             });
         }

@@ -24,8 +24,8 @@ macro_rules! migration {
             $version,
             $name,
             [
-                include_str!(concat!("../../../migrations/postgres/", $name, ".sql")),
-                include_str!(concat!("../../../migrations/sqlite/", $name, ".sql")),
+                include_str!(concat!("../../../../../migrations/postgres/", $name, ".sql")),
+                include_str!(concat!("../../../../../migrations/sqlite/", $name, ".sql")),
             ],
         )
     };

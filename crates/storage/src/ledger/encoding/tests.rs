@@ -163,7 +163,7 @@ fn numbers_in_the_journal_never_change() {
         assert_eq!(tier_number(tier), at as u64);
     }
     // Such bytes exist in journals on disk.
-    let golden = include_bytes!("../../../tests/ledger/dense.bin");
+    let golden = include_bytes!("../../../../../tests/ledger/dense.bin");
     assert_eq!(Decoder::default().read(golden), Some(sample(7)));
     assert_eq!(written(&sample(7)), golden);
     let other = [&[1], &golden[1..]].concat();

@@ -17,7 +17,7 @@ use crate::domain::secret::Secret;
 use crate::store::engine::column::Values;
 use crate::store::{Backend, Store, StoreError, SummedDay};
 
-#[path = "../../../tests/support/postgres.rs"]
+#[path = "../../../../../tests/support/postgres.rs"]
 #[expect(
     dead_code,
     reason = "the integration tests kill and freeze their servers; here one only runs"

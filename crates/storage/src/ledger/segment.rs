@@ -108,7 +108,7 @@ pub(super) fn sync_all(dir: &Path) -> io::Result<()> {
 /// A plausible record, the same for the same number: for the tests of this module.
 #[cfg(test)]
 pub(super) fn sample(number: u64) -> crate::domain::record::Record {
-    let text = include_str!("../../tests/ledger/sample.json")
+    let text = include_str!("../../../../tests/ledger/sample.json")
         .replace("\"@n\"", &number.to_string())
         .replace("@id", &format!("{number:012x}"));
     serde_json::from_str(&text).unwrap()
