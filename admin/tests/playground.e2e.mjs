@@ -104,3 +104,48 @@ test("invalid JSON is refused with its line, a limit is explained, and Stop stop
   await page.getByRole("button", { name: "As curl" }).click();
   await expect(page.getByText(/curl -N http/)).toBeVisible();
 });
+
+test("every kind of endpoint can be called: its text, its image and its sound appear", async ({
+  gateway,
+  page,
+}) => {
+  await gateway.addProvider({
+    name: "open",
+    provider_type: "chat-compatible",
+    allowed_models: [],
+  });
+  await logIn(page);
+  await page.goto("/playground");
+  const call = async (path, model) => {
+    await page.getByLabel("Endpoint").selectOption({ label: path });
+    await page.getByLabel("Model").fill(model);
+  };
+  const send = () => page.getByRole("button", { name: "Send", exact: true }).click();
+  await call("/v1/embeddings", "text-embedding-3-small");
+  await expect(page.getByLabel("Format")).toHaveCount(0);
+  await page.getByLabel("Text", { exact: true }).fill("Say hello.");
+  await send();
+  await page.getByRole("tab", { name: "Events" }).click();
+  await expect(page.getByText('"embedding"').first()).toBeVisible();
+  await expect(page.getByText("What it used and how it went")).toBeVisible();
+
+  await call("/v1/audio/transcriptions", "whisper-1");
+  await send();
+  await expect(page.getByText("Choose a file first")).toBeVisible();
+  const buffer = Buffer.from("RIFF");
+  await page
+    .getByLabel("File")
+    .setInputFiles({ name: "large.wav", mimeType: "audio/wav", buffer: Buffer.alloc(2 << 20) });
+  await expect(page.getByText("The file has more than 1 MiB")).toBeVisible();
+  await page.getByLabel("File").setInputFiles({ name: "hello.wav", mimeType: "audio/wav", buffer });
+  await send();
+  await expect(answer(page).filter({ hasText: "mock recording" })).toBeVisible();
+
+  await call("/v1/images/generations", "gpt-image-1");
+  await send();
+  await expect(page.getByRole("img", { name: "Image 1" })).toBeVisible();
+
+  await call("/v1/audio/speech", "tts-1");
+  await send();
+  await expect(page.getByLabel("The reply's sound")).toBeVisible();
+});

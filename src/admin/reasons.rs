@@ -81,6 +81,7 @@ reasons! {
         (session.store_messages) is not true";
     ListsByAdministrator = "lists_by_administrator", "only an administrator changes which models \
         and features a key may use";
+    MustBeBase64 = "must_be_base64", "must be base64";
     MustBeBoolean = "must_be_boolean", "must be true or false";
     MustBeHeaderText = "must_be_header_text", "must be visible ASCII without blanks: it is sent in \
         a header";

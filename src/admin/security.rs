@@ -60,7 +60,7 @@ fn authority(url: &str) -> Option<String> {
 /// The headers of every reply: no sniffing, no framing, no referrer, and no resources of other
 /// origins.
 pub(super) async fn harden(mut response: Response<Body>) -> Response<Body> {
-    const CSP: &str = "default-src 'self'; img-src 'self' data:; object-src 'none'; \
+    const CSP: &str = "default-src 'self'; img-src 'self' data:; media-src data:; object-src 'none'; \
                        base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
     let set: [(HeaderName, &'static str); 5] = [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),

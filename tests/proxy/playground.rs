@@ -1,6 +1,7 @@
 //! Requests that the administration makes on behalf of a key: the proxy's real path, only for those
 //! who are permitted.
 
+mod endpoints;
 mod streams;
 
 use serde_json::{Value, json};
@@ -71,6 +72,11 @@ impl Played {
 
     fn body(&self) -> String {
         self.lines.iter().filter_map(|line| line["text"].as_str()).collect()
+    }
+
+    /// A body that is not a text.
+    fn bytes(&self) -> String {
+        self.lines.iter().filter_map(|line| line["base64"].as_str()).collect()
     }
 
     fn json(&self) -> Value {

@@ -222,6 +222,8 @@ export function curlLine(to: {
   base: string;
   path: string;
   body: string;
+  /** The fields of a form, in place of the body. */
+  form?: [string, string][];
   stream: boolean;
   native: boolean;
 }): string {
@@ -229,9 +231,13 @@ export function curlLine(to: {
     `curl ${to.stream ? "-N " : ""}${sh(to.base + to.path)}`,
     // In double quotes, so that the shell expands the variable.
     '-H "authorization: Bearer $TOLLGATE_KEY"',
-    "-H 'content-type: application/json'",
-    ...(to.native ? ["-H 'anthropic-version: 2023-06-01'"] : []),
-    `-d ${sh(to.body)}`,
+    ...(to.form
+      ? to.form.map(([name, value]) => `-F ${sh(`${name}=${value}`)}`)
+      : [
+          "-H 'content-type: application/json'",
+          ...(to.native ? ["-H 'anthropic-version: 2023-06-01'"] : []),
+          `-d ${sh(to.body)}`,
+        ]),
   ].join(" \\\n  ");
 }
 

@@ -21,6 +21,7 @@ export const keys = {
   health: ["health"] as const,
   prices: ["prices"] as const,
   models: ["logs", "models"] as const,
+  endpoints: ["endpoints"] as const,
   logs: (filters: LogFilters) => ["logs", filters] as const,
   overview: ["overview"] as const,
   cacheMisses: ["statistics", "cache-misses"] as const,
@@ -102,6 +103,13 @@ export const prices = queryOptions({
 export const sessions = queryOptions({
   queryKey: keys.sessions,
   queryFn: ({ signal }) => call("actions/active-sessions/getActiveSessions", {}, signal),
+});
+
+/** What can be called beside the replies of the formats: fixed in the program. */
+export const endpoints = queryOptions({
+  queryKey: keys.endpoints,
+  queryFn: ({ signal }) => call("actions/playground/getEndpoints", {}, signal),
+  staleTime: Number.POSITIVE_INFINITY,
 });
 
 /** The models that were requested. */

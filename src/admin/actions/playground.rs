@@ -1,4 +1,5 @@
 //! `playground/sendRequest`: one real request on behalf of a key, with its reply as it arrives.
+//! `playground/getEndpoints`: what can be called beside the four formats.
 //!
 //! The request takes the proxy's complete path and counts like any other of that key.
 //! Administrators may use any key, which is audited; users only their own keys.
@@ -7,24 +8,28 @@ use std::convert::Infallible;
 
 use axum::body::Body as Stream;
 use axum::http::{HeaderValue, Request, Response, StatusCode, header};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::Full;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
-use crate::admin::bodies::{Id, OneOf, Plain, Text};
+use crate::admin::bodies::{Id, Nothing, OneOf, Plain, Text};
 use crate::admin::call::{AuditChange, Call};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::operation::{Operation, Permission};
 use crate::admin::playground::PlaygroundPlace;
 use crate::admin::playground::run::PlaygroundRun;
 use crate::admin::reasons::Reason;
-use crate::admin::records::playground::PlaygroundEvent;
+use crate::admin::records::playground::{EndpointRecord, PlaygroundEvent};
+use crate::domain::endpoint::{ApiEndpoint, ENDPOINTS, EndpointBody};
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, RequestId};
+use crate::formats::form;
 use crate::http_client::in_process::{AsKey, Purpose};
 
 /// One JSON object a line.
@@ -32,6 +37,8 @@ const LINES: &str = "application/x-ndjson";
 /// Characters of a request's body, and bytes of the administration's body that contains it.
 const LONGEST: usize = 500_000;
 const MAX_BODY: usize = 2 << 20;
+/// Characters of a file in base64: 1 MiB.
+const LONGEST_FILE: usize = (1 << 20) / 3 * 4 + 4;
 
 /// The body of `playground/sendRequest`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -39,10 +46,15 @@ const MAX_BODY: usize = 2 << 20;
 pub struct SendRequest {
     /// The key that the request is made as, and charged to.
     pub key_id: Id,
-    /// The wire format of the request.
+    /// The wire format of the request. An `endpoint` has its own, which counts then.
     pub format: OneOf<WireFormat>,
-    /// The body of the request, a JSON text. It is sent as it stands.
+    /// An endpoint beside the replies of the format.
+    pub endpoint: Option<OneOf<&'static ApiEndpoint>>,
+    /// The body of the request, a JSON text. It is sent as it stands; for an endpoint that takes a
+    /// form, its members become the form's fields.
     pub body: Text<1, LONGEST>,
+    /// The file of a form.
+    pub file: Option<SentFile>,
     /// For `alt-cli`, whose path names the model. In the other formats the body does.
     pub model: Option<Text<1, 200>>,
     /// For `alt-cli`, whose path says whether the reply is streamed. In the other formats the body
@@ -50,9 +62,21 @@ pub struct SendRequest {
     pub stream: Option<bool>,
 }
 
+/// A file in a form: an image or a recording.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct SentFile {
+    /// Its name, whose ending says what it is.
+    pub name: Text<1, 200>,
+    /// Its content in base64, at most 1 MiB of bytes.
+    pub base64: Text<0, LONGEST_FILE>,
+}
+
 /// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
+        Operation::action("actions/playground/getEndpoints", Permission::Own, get_endpoints)
+            .doc("The endpoints that `sendRequest` can call, beside the replies of the formats.")
+            .reads(),
         Operation::stream::<_, PlaygroundEvent, _>(
             "actions/playground/sendRequest",
             Permission::Own,
@@ -74,7 +98,12 @@ pub fn operations() -> Vec<Operation> {
 struct Ask {
     format: WireFormat,
     path: String,
-    body: String,
+    content_type: String,
+    body: Vec<u8>,
+}
+
+async fn get_endpoints(_: Call, _: Nothing) -> Result<Vec<EndpointRecord>, ApiError> {
+    Ok(ENDPOINTS.iter().map(EndpointRecord::from).collect())
 }
 
 async fn send_request(call: Call, body: SendRequest) -> Result<Response<Stream>, ApiError> {
@@ -101,25 +130,79 @@ async fn send_request(call: Call, body: SendRequest) -> Result<Response<Stream>,
     Ok(lines(run))
 }
 
-fn ask(body: SendRequest) -> Result<Ask, ApiError> {
-    let (format, model, stream) = (body.format.0, body.model.plain(), body.stream);
-    let path = match format {
-        WireFormat::Native => "/v1/messages".to_owned(),
-        WireFormat::Responses => "/v1/responses".to_owned(),
-        WireFormat::Chat => "/v1/chat/completions".to_owned(),
-        WireFormat::AltCli => {
-            let model = model.ok_or_else(|| {
+fn ask(sent: SendRequest) -> Result<Ask, ApiError> {
+    let endpoint = sent.endpoint.plain();
+    let format = endpoint.map_or(sent.format.0, |endpoint| endpoint.format);
+    let path = match (endpoint, format) {
+        (Some(endpoint), _) if !endpoint.is_action() => endpoint.path.to_owned(),
+        (None, WireFormat::Native) => "/v1/messages".to_owned(),
+        (None, WireFormat::Responses) => "/v1/responses".to_owned(),
+        (None, WireFormat::Chat) => "/v1/chat/completions".to_owned(),
+        _ => {
+            let model = sent.model.plain().ok_or_else(|| {
                 ApiError::because(Code::REQUIRED_FIELD, Reason::RequiredForFormat).field("model")
             })?;
-            let action = if stream == Some(true) {
-                "streamGenerateContent?alt=sse"
-            } else {
-                "generateContent"
+            let action = match endpoint {
+                Some(endpoint) => endpoint.path,
+                None if sent.stream == Some(true) => "streamGenerateContent?alt=sse",
+                None => "generateContent",
             };
             format!("/v1beta/models/{}:{action}", segment(&model))
         }
     };
-    Ok(Ask { format, path, body: body.body.0 })
+    let body = sent.body.0;
+    let (content_type, body) = match endpoint.filter(|one| one.body == EndpointBody::Form) {
+        Some(endpoint) => form_of(endpoint, &body, sent.file)?,
+        None => ("application/json".to_owned(), body.into_bytes()),
+    };
+    Ok(Ask { format, path, content_type, body })
+}
+
+/// A form with the members of a JSON object as its fields, and its content type.
+fn form_of(
+    endpoint: &ApiEndpoint,
+    body: &str,
+    file: Option<SentFile>,
+) -> Result<(String, Vec<u8>), ApiError> {
+    let wrong = |field| ApiError::because(Code::INVALID_FORMAT, Reason::MustBeObject).field(field);
+    let fields: Map<String, Value> = serde_json::from_str(body).map_err(|_| wrong("body"))?;
+    // No text of the caller's can contain it.
+    let boundary = RequestId::new().to_string();
+    let mut form = Vec::new();
+    let mut add = |head: &str, content: &[u8]| {
+        let begin = format!("--{boundary}\r\ncontent-disposition: form-data; {head}\r\n\r\n");
+        for part in [begin.as_bytes(), content, b"\r\n"] {
+            form.extend_from_slice(part);
+        }
+    };
+    for (name, value) in fields {
+        let (name, values) = match value {
+            Value::Array(values) => (format!("{name}[]"), values),
+            value => (name, vec![value]),
+        };
+        for value in values {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            add(&format!("name={}", quoted(&name)), text.as_bytes());
+        }
+    }
+    if let Some(SentFile { name, base64 }) = file {
+        let content = STANDARD.decode(base64.0).map_err(|_| {
+            ApiError::because(Code::INVALID_FORMAT, Reason::MustBeBase64).field("file.base64")
+        })?;
+        let field = if endpoint.has_sound() { "file" } else { "image" };
+        let kind = mime_guess::from_path(&name.0).first_or_octet_stream();
+        let head =
+            format!("name=\"{field}\"; filename={}\r\ncontent-type: {kind}", quoted(&name.0));
+        add(&head, &content);
+    }
+    form.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
+    Ok((form::content_type(&boundary), form))
+}
+
+/// As browsers write a name in a form (WHATWG, "multipart/form-data encoding algorithm").
+fn quoted(name: &str) -> String {
+    let name = name.replace('\n', "%0A").replace('\r', "%0D").replace('"', "%22");
+    format!("\"{name}\"")
 }
 
 /// Characters that a model's name in a path keeps without an escape.
@@ -169,7 +252,7 @@ fn request(ask: Ask, version: &str) -> Result<Request<Full<Bytes>>, ApiError> {
         .header(header::HOST, "localhost")
         .header(header::USER_AGENT, format!("tollgate-playground/{version}"))
         .header(header::ACCEPT, "*/*")
-        .header(header::CONTENT_TYPE, "application/json");
+        .header(header::CONTENT_TYPE, ask.content_type);
     if ask.format == WireFormat::Native {
         request = request.header("anthropic-version", "2023-06-01");
     }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::kind::{FieldKind, kind};
 use super::{Fault, Faults};
 use crate::admin::reasons::Reason;
+use crate::domain::endpoint::{ApiEndpoint, ENDPOINTS};
 use crate::domain::error_rule::{AppliesTo, ErrorCategory};
 use crate::domain::feature::Feature;
 use crate::domain::format::WireFormat;
@@ -75,6 +76,22 @@ impl Word for Feature {
 
     fn word(self) -> &'static str {
         self.as_str()
+    }
+}
+
+impl Word for &'static ApiEndpoint {
+    const ALL: &'static [Self] = &{
+        let mut all = [&ENDPOINTS[0]; ENDPOINTS.len()];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = &ENDPOINTS[at];
+            at += 1;
+        }
+        all
+    };
+
+    fn word(self) -> &'static str {
+        self.name
     }
 }
 

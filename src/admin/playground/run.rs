@@ -5,10 +5,13 @@
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
+use hyper::header::{CONTENT_TYPE, HeaderMap};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::io::DuplexStream;
@@ -29,6 +32,8 @@ pub struct PlaygroundRun {
     stage: Stage,
     began: Instant,
     text: TextPieces,
+    /// The reply is not a text.
+    is_binary: bool,
     _place: PlaygroundPlace,
     /// Drives the connection.
     _driver: JoinSet<()>,
@@ -64,6 +69,7 @@ impl PlaygroundRun {
             stage,
             began: Instant::now(),
             text: TextPieces::default(),
+            is_binary: false,
             _place: place,
             _driver: driver,
         })
@@ -97,6 +103,7 @@ impl PlaygroundRun {
                     Ok(reply) => {
                         let (head, body) = reply.into_parts();
                         self.stage = Stage::Reading(body);
+                        self.is_binary = is_binary(&head.headers);
                         let headers = head.headers.iter().map(Header::from).collect();
                         return Some(PlaygroundEvent::Head {
                             status: head.status.as_u16(),
@@ -113,6 +120,10 @@ impl PlaygroundRun {
                 Stage::Reading(body) => match body.frame().await {
                     Some(Ok(frame)) => {
                         let Ok(data) = frame.into_data() else { continue };
+                        if self.is_binary && !data.is_empty() {
+                            let (base64, at_ms) = (STANDARD.encode(&data), self.at_ms());
+                            return Some(PlaygroundEvent::Bytes { base64, at_ms });
+                        }
                         let text = self.text.push(&data);
                         if !text.is_empty() {
                             return Some(PlaygroundEvent::Data { text, at_ms: self.at_ms() });
@@ -134,6 +145,14 @@ impl PlaygroundRun {
     fn at_ms(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
+}
+
+/// Whether a reply with this head is sound, an image or a video.
+fn is_binary(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    ["audio/", "image/", "video/", "application/octet-stream"]
+        .iter()
+        .any(|one| kind.starts_with(one))
 }
 
 /// UTF-8 in pieces: a character that is cut is held back until its rest arrives.

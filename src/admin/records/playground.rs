@@ -4,6 +4,37 @@ use axum::http::{HeaderName, HeaderValue};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::admin::bodies::OneOf;
+use crate::domain::endpoint::{ApiEndpoint, EndpointBody};
+use crate::domain::format::WireFormat;
+
+/// An endpoint beside the replies of the formats.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EndpointRecord {
+    /// As `sendRequest` takes it.
+    pub name: &'static str,
+    /// Its path; if it begins without `/`, the action after the model's name in the path.
+    pub path: &'static str,
+    /// The wire format of its clients.
+    pub format: OneOf<WireFormat>,
+    /// The feature by which keys, users, groups and providers allow and deny it.
+    pub feature: &'static str,
+    /// Whether its body is a form, with a file.
+    pub is_form: bool,
+    /// What it does, in one line.
+    pub doc: &'static str,
+}
+
+impl From<&ApiEndpoint> for EndpointRecord {
+    fn from(endpoint: &ApiEndpoint) -> Self {
+        let ApiEndpoint { name, path, doc, .. } = *endpoint;
+        let is_form = endpoint.body == EndpointBody::Form;
+        let (format, feature) = (OneOf(endpoint.format), endpoint.feature.as_str());
+        Self { name, path, format, feature, is_form, doc }
+    }
+}
+
 /// One line of the answer: a JSON object. Times are milliseconds since the request was sent.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -28,6 +59,13 @@ pub enum PlaygroundEvent {
     Data {
         /// UTF-8; bytes that are not are replaced by U+FFFD.
         text: String,
+        /// Milliseconds since the request was sent.
+        at_ms: u64,
+    },
+    /// A piece of a body that is not a text, such as sound.
+    Bytes {
+        /// In base64.
+        base64: String,
         /// Milliseconds since the request was sent.
         at_ms: u64,
     },

@@ -1,5 +1,6 @@
 /** The reply as it arrives: its status and times, its text, its events, its headers. */
 import { LoaderCircle } from "lucide-react";
+import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import { Code, CopyButton, Id } from "@/ui/code";
 import { Failed } from "@/ui/empty";
@@ -79,7 +80,9 @@ function Status({ run }: { run: Run }) {
 
 function Text({ run }: { run: Run }) {
   const { t } = useTranslation();
-  const { text, fault } = run.reply;
+  const { text, fault, images, bytes } = run.reply;
+  if (images.length > 0) return <Images addresses={images} />;
+  if (bytes.length > 0) return <Sound run={run} />;
   if (text === "") {
     if (isRunning(run)) return <p className="text-sm text-quiet">{t("playground.nothingYet")}</p>;
     return (
@@ -99,6 +102,47 @@ function Text({ run }: { run: Run }) {
     </div>
   );
 }
+
+function Images({ addresses }: { addresses: string[] }) {
+  const { t } = useTranslation();
+  return (
+    <ul className="flex flex-wrap gap-3">
+      {addresses.map((address, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: images are only added
+        <li key={index}>
+          {address.startsWith("data:") ? (
+            <img
+              src={address}
+              alt={t("playground.image", { number: index + 1 })}
+              className="max-h-96 max-w-full rounded-lg border border-line"
+            />
+          ) : (
+            // Of another origin: this page loads nothing from there by itself.
+            <a href={address} target="_blank" rel="noreferrer" className="text-sm underline">
+              {t("playground.image", { number: index + 1 })}
+            </a>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** A reply of sound, when all of it has come. */
+function Sound({ run }: { run: Run }) {
+  const { t } = useTranslation();
+  const kind = run.headers.find(({ name }) => name === "content-type")?.value ?? "audio/mpeg";
+  const address = useMemo(
+    () => (isRunning(run) ? "" : `data:${kind.split(";")[0]};base64,${joined(run.reply.bytes)}`),
+    [run, kind],
+  );
+  if (address === "") return <p className="text-sm text-quiet">{t("playground.states.coming")}</p>;
+  // biome-ignore lint/a11y/useMediaCaption: it is made from the text beside it
+  return <audio controls src={address} aria-label={t("playground.sound")} className="w-full" />;
+}
+
+/** Pieces of base64 as one: each has its own padding. */
+const joined = (pieces: string[]) => btoa(pieces.map((piece) => atob(piece)).join(""));
 
 function Events({ reply }: { reply: Reply }) {
   const { t } = useTranslation();

@@ -1,39 +1,108 @@
 /** The body of the request: a few fields, or the JSON text. */
+import type { TFunction } from "i18next";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Field, Input, Textarea } from "@/ui/field";
 import { Tabs } from "@/ui/tabs";
-import type { Draft } from "./request";
+import { LARGEST_FILE, readFile, takesNoText } from "./endpoint";
+import type { Draft, Refused } from "./request";
 
 interface Props {
   draft: Draft;
-  fault: string | undefined;
-  onChange: (changed: Partial<Pick<Draft, "system" | "prompt" | "maxTokens" | "body">>) => void;
+  /** What is to be shown as wrong. */
+  fault: Refused | undefined;
+  onChange: (
+    changed: Partial<Pick<Draft, "system" | "prompt" | "maxTokens" | "body" | "file">>,
+  ) => void;
   onRaw: (raw: boolean) => void;
 }
 
-export function Body({ draft, fault, onChange, onRaw }: Props) {
+/** The reason why the request cannot be sent, as text. */
+function said(t: TFunction, fault: Refused | undefined): string | undefined {
+  if (fault === undefined) return undefined;
+  if (fault.what === "json")
+    return t("playground.badJson", { line: fault.at.line, column: fault.at.column });
+  return t(`playground.refused.${fault.what}`);
+}
+
+export function Body({ draft, fault: wrong, onChange, onRaw }: Props) {
   const { t } = useTranslation();
+  const fault = wrong?.what === "file" ? undefined : said(t, wrong);
   return (
-    <Tabs
-      label={t("playground.body")}
-      value={draft.raw ? "raw" : "simple"}
-      onChange={(id) => onRaw(id === "raw")}
-      tabs={[
-        {
-          id: "simple",
-          label: t("playground.simple"),
-          content: <Simple {...{ draft, fault, onChange }} />,
-        },
-        { id: "raw", label: "JSON", content: <Raw {...{ draft, fault, onChange }} /> },
-      ]}
-    />
+    <>
+      {draft.endpoint?.isForm && (
+        <FileField
+          fault={wrong?.what === "file" ? said(t, wrong) : undefined}
+          {...{ draft, onChange }}
+        />
+      )}
+      <Tabs
+        label={t("playground.body")}
+        value={draft.raw ? "raw" : "simple"}
+        onChange={(id) => onRaw(id === "raw")}
+        tabs={[
+          {
+            id: "simple",
+            label: t("playground.simple"),
+            content: <Simple {...{ draft, fault, onChange }} />,
+          },
+          { id: "raw", label: "JSON", content: <Raw {...{ draft, fault, onChange }} /> },
+        ]}
+      />
+    </>
   );
 }
 
-type PartProps = Omit<Props, "onRaw">;
+type PartProps = Pick<Props, "draft" | "onChange"> & { fault: string | undefined };
+
+/** The file of a form. It is read at once, so that it can be sent again. */
+function FileField({ draft, fault, onChange }: PartProps) {
+  const { t } = useTranslation();
+  const [tooLarge, setTooLarge] = useState(false);
+  const choose = async (file: File | undefined) => {
+    const isTooLarge = file !== undefined && file.size > LARGEST_FILE;
+    setTooLarge(isTooLarge);
+    onChange({ file: file && !isTooLarge ? await readFile(file) : undefined });
+  };
+  return (
+    <Field
+      label={t("playground.file")}
+      help={draft.file?.name ?? t("playground.fileHelp")}
+      error={tooLarge ? t("playground.fileTooLarge") : fault}
+    >
+      {(ids) => (
+        <Input
+          {...ids}
+          type="file"
+          onChange={(event) => void choose(event.target.files?.[0] ?? undefined)}
+        />
+      )}
+    </Field>
+  );
+}
 
 function Simple({ draft, fault, onChange }: PartProps) {
   const { t } = useTranslation();
+  const { endpoint } = draft;
+  if (endpoint) {
+    return (
+      <Field
+        label={t("playground.text")}
+        optional={takesNoText(endpoint) ? t("ui.optional") : undefined}
+        help={endpoint.name === "rerank" ? t("playground.rerankHelp") : undefined}
+        error={fault}
+      >
+        {(ids) => (
+          <Textarea
+            {...ids}
+            rows={5}
+            value={draft.prompt}
+            onChange={(event) => onChange({ prompt: event.target.value })}
+          />
+        )}
+      </Field>
+    );
+  }
   return (
     <div className="space-y-4">
       <Field label={t("playground.system")} optional={t("ui.optional")}>

@@ -16,12 +16,13 @@ import { Field, Input, Select, Switch } from "@/ui/field";
 import { Card } from "@/ui/page";
 import { Notice } from "@/ui/status";
 import { Body } from "./body";
+import type { SentFile } from "./endpoint";
 import {
   bodyOf,
   type Draft,
+  formOf,
   isStreamed,
   pathOf,
-  type Refused,
   refused,
   simpleBody,
   toSend,
@@ -39,6 +40,7 @@ const BLANK = {
   prompt: "",
   maxTokens: "",
   body: "",
+  file: undefined as SentFile | undefined,
   /** The JSON as it was made from the fields. */
   made: "",
 };
@@ -66,8 +68,10 @@ export function AskForm({ users, running, onSend, onStop }: Props) {
   const [curl, setCurl] = useState(false);
   const keys = useKeys(users);
   const chosen = keys.find(({ id }) => id === search.key) ?? keys[0];
-  const format = search.format ?? "native";
-  const draft: Draft = { ...rest, format, model: model.trim() || example(format) };
+  const { data: endpoints } = useQuery(queries.endpoints);
+  const endpoint = endpoints?.find(({ name }) => name === search.endpoint);
+  const format = endpoint?.format ?? search.format ?? "native";
+  const draft: Draft = { ...rest, format, endpoint, model: model.trim() || example(format) };
   const fault = refused(draft);
   useEffect(() => {
     kept = { caller, input: rest };
@@ -110,36 +114,57 @@ export function AskForm({ users, running, onSend, onStop }: Props) {
             />
           )}
         </Field>
-        <Field label={t("playground.format")}>
+        <Field label={t("playground.endpoint")}>
           {(ids) => (
             <Select
               {...ids}
-              value={format}
-              choices={FORMATS.map((one) => ({
-                value: one,
-                label: t(`playground.formats.${one}`),
-              }))}
+              value={endpoint?.name ?? ""}
+              choices={[
+                { value: "", label: t("playground.reply") },
+                ...(endpoints ?? []).map(({ name, path }) => ({
+                  value: name,
+                  label: path.startsWith("/") ? path : `:${path}`,
+                })),
+              ]}
               onChange={(event) => {
-                const other = event.target.value as Format;
-                // A body of one format is not valid in another.
                 if (rest.raw) change({ raw: false });
-                go({ format: other });
+                go({ endpoint: event.target.value || undefined });
               }}
             />
           )}
         </Field>
+        {endpoint === undefined && (
+          <Field label={t("playground.format")}>
+            {(ids) => (
+              <Select
+                {...ids}
+                value={format}
+                choices={FORMATS.map((one) => ({
+                  value: one,
+                  label: t(`playground.formats.${one}`),
+                }))}
+                onChange={(event) => {
+                  const other = event.target.value as Format;
+                  // A body of one format is not valid in another.
+                  if (rest.raw) change({ raw: false });
+                  go({ format: other });
+                }}
+              />
+            )}
+          </Field>
+        )}
         {(!rest.raw || format === "alt-cli") && (
           <ModelAndStream
             model={model}
             example={example(format)}
             stream={rest.stream}
             onModel={setModel}
-            onStream={(stream) => change({ stream })}
+            onStream={endpoint === undefined ? (stream) => change({ stream }) : undefined}
           />
         )}
         <Body
           draft={draft}
-          fault={tried || (fault?.what === "json" && rest.raw) ? said(t, fault) : undefined}
+          fault={tried || (fault?.what === "json" && rest.raw) ? fault : undefined}
           onChange={change}
           onRaw={(raw) => (raw ? void showJson() : change({ raw }))}
         />
@@ -180,14 +205,6 @@ const questionAbout = (t: TFunction): Question => ({
   action: t("playground.replace"),
 });
 
-/** The reason why the request cannot be sent, as text. */
-function said(t: TFunction, fault: Refused | undefined): string | undefined {
-  if (fault === undefined) return undefined;
-  if (fault.what === "json")
-    return t("playground.badJson", { line: fault.at.line, column: fault.at.column });
-  return t(`playground.refused.${fault.what}`);
-}
-
 /** The keys that can be selected. The caller's own come first. */
 function useKeys(users: Props["users"]) {
   const { userId } = useSession();
@@ -210,7 +227,7 @@ interface ModelProps {
   example: string;
   stream: boolean;
   onModel: (model: string) => void;
-  onStream: (stream: boolean) => void;
+  onStream: ((stream: boolean) => void) | undefined;
 }
 
 function ModelAndStream({ model, example, stream, onModel, onStream }: ModelProps) {
@@ -237,12 +254,14 @@ function ModelAndStream({ model, example, stream, onModel, onStream }: ModelProp
           <option key={one} value={one} />
         ))}
       </datalist>
-      <Switch
-        label={t("playground.stream")}
-        checked={stream}
-        onChange={(event) => onStream(event.target.checked)}
-        className="flex"
-      />
+      {onStream && (
+        <Switch
+          label={t("playground.stream")}
+          checked={stream}
+          onChange={(event) => onStream(event.target.checked)}
+          className="flex"
+        />
+      )}
     </>
   );
 }
@@ -278,11 +297,12 @@ function AsCurl({ draft }: { draft: Draft }) {
   const { proxyPort, proxyTls } = useSession();
   const base = proxyBase(window.location, { port: proxyPort, tls: proxyTls });
   const [path, body, stream] = [pathOf(draft), bodyOf(draft), isStreamed(draft)];
+  const form = draft.endpoint?.isForm ? formOf(draft) : undefined;
   return (
     <div className="space-y-1.5">
       <Code
         label="curl"
-        text={curlLine({ base, path, body, stream, native: draft.format === "native" })}
+        text={curlLine({ base, path, body, form, stream, native: draft.format === "native" })}
       />
       <p className="text-xs text-faint">{t("playground.curlHelp")}</p>
     </div>

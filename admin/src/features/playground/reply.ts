@@ -29,8 +29,13 @@ export function textOf(event: Json): string {
   if (type === "response.output_text.delta") return words(at(event, "delta"));
   // The events around the deltas repeat their content.
   if (type.startsWith("response.")) return "";
+  // The last event of a transcription repeats its text.
+  if (type.startsWith("transcript.")) return words(at(event, "delta"));
   const choice = at(at(event, "choices"), 0);
   const parts = [
+    // A completion, and a transcription.
+    words(at(choice, "text")),
+    words(at(event, "text")),
     words(at(at(choice, "delta"), "content")),
     words(at(at(choice, "message"), "content")),
     ...list(at(event, "content")).map((block) => words(at(block, "text"))),
@@ -42,6 +47,18 @@ export function textOf(event: Json): string {
       .map((part) => words(at(part, "text"))),
   ];
   return parts.join("");
+}
+
+/** The images of a reply or of an event, as addresses. */
+export function imagesOf(event: Json): string[] {
+  const found = [
+    ...list(at(event, "data")).flatMap((one) => [at(one, "b64_json"), at(one, "url")]),
+    at(event, "b64_json"),
+    ...list(at(event, "predictions")).map((one) => at(one, "bytesBase64Encoded")),
+  ].map(words);
+  return found
+    .map((one) => (one === "" || one.includes(":") ? one : `data:image/png;base64,${one}`))
+    .filter((one) => /^(https?:|data:image\/)/.test(one));
 }
 
 /** The error of a reply or of an event. */
@@ -62,6 +79,10 @@ export class Reply {
   /** The complete text that arrived. */
   body = "";
   text = "";
+  /** Addresses of images. */
+  images: string[] = [];
+  /** A body that is not a text, in pieces of base64. */
+  bytes: string[] = [];
   events: ReplyEvent[] = [];
   /** The number of events that were dropped. */
   dropped = 0;
@@ -78,6 +99,10 @@ export class Reply {
     const blocks = (this.held + piece).split(/\r?\n\r?\n/);
     this.held = blocks.pop() ?? "";
     for (const block of blocks) this.event(block, atMs);
+  }
+
+  takeBytes(base64: string) {
+    this.bytes.push(base64);
   }
 
   /** The reply has ended. */
@@ -114,6 +139,7 @@ export class Reply {
       return;
     }
     this.text += textOf(json);
+    this.images.push(...imagesOf(json));
     this.fault ??= faultOf(json);
   }
 }

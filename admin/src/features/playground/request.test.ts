@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
+import type { Endpoint } from "./endpoint";
 import { faultOf } from "./json";
-import { bodyOf, type Draft, isStreamed, pathOf, refused, toSend } from "./request";
+import { bodyOf, type Draft, formOf, isStreamed, pathOf, refused, toSend } from "./request";
 
 const draft = (changed: Partial<Draft> = {}): Draft => ({
   format: "native",
@@ -107,5 +108,55 @@ describe("what cannot be sent", () => {
     expect(isStreamed(draft({ raw: true, stream: true, body: "{}", format: "alt-cli" }))).toBe(
       true,
     );
+  });
+});
+
+describe("an endpoint", () => {
+  const endpoint = (changed: Partial<Endpoint>): Endpoint => ({
+    name: "embeddings",
+    path: "/v1/embeddings",
+    format: "chat-compatible",
+    feature: "embeddings",
+    isForm: false,
+    doc: "",
+    ...changed,
+  });
+  const sound = endpoint({
+    name: "transcription",
+    path: "/v1/audio",
+    feature: "audio",
+    isForm: true,
+  });
+  const file = { name: "a.wav", base64: "" };
+
+  test("has its own body, path and format", () => {
+    const embeddings = draft({ endpoint: endpoint({}) });
+    expect(JSON.parse(bodyOf(embeddings))).toEqual({ model: "m/x", input: "hello" });
+    expect(toSend(embeddings, 7)).toEqual({
+      keyId: 7,
+      format: "chat-compatible",
+      endpoint: "embeddings",
+      body: bodyOf(embeddings),
+    });
+    expect(isStreamed(embeddings)).toBe(false);
+    const rerank = draft({ endpoint: endpoint({ name: "rerank" }), prompt: "q\n\none\ntwo" });
+    expect(JSON.parse(bodyOf(rerank))).toEqual({
+      model: "m/x",
+      query: "q",
+      documents: ["one", "two"],
+    });
+    const action = endpoint({ name: "predict", path: "predict", format: "alt-cli" });
+    expect(pathOf(draft({ endpoint: action }))).toBe("/v1beta/models/m%2Fx:predict");
+  });
+
+  test("that takes a form needs a file, and not always a text", () => {
+    const empty = { endpoint: sound, prompt: "" };
+    expect(refused(draft(empty))).toEqual({ what: "file" });
+    expect(refused(draft({ ...empty, file }))).toBeUndefined();
+    expect(toSend(draft({ ...empty, file }), 7)).toMatchObject({ file });
+    expect(formOf(draft({ ...empty, file }))).toEqual([
+      ["model", "m/x"],
+      ["file", "@a.wav"],
+    ]);
   });
 });

@@ -1,9 +1,13 @@
 /** Builds a request of each format from the form. Pure. */
 import type { Format } from "@/api/client-settings";
+import { type Endpoint, endpointBody, endpointPath, type SentFile, takesNoText } from "./endpoint";
 import { faultOf, type Place } from "./json";
 
 export interface Draft {
   format: Format;
+  /** What is called instead of the format's replies. */
+  endpoint?: Endpoint;
+  file?: SentFile;
   model: string;
   stream: boolean;
   /** The body is edited as JSON. */
@@ -18,7 +22,9 @@ export interface Draft {
 const USUAL_MAX = 1024;
 
 /** The body from the form's fields. */
-export function simpleBody({ format, model, stream, system, prompt, maxTokens }: Draft): object {
+export function simpleBody(draft: Draft): object {
+  const { format, endpoint, model, stream, system, prompt, maxTokens } = draft;
+  if (endpoint) return endpointBody(endpoint, draft);
   const max = Number(maxTokens) || undefined;
   const streamed = stream ? { stream } : {};
   switch (format) {
@@ -58,8 +64,25 @@ export function simpleBody({ format, model, stream, system, prompt, maxTokens }:
 export const bodyOf = (draft: Draft) =>
   draft.raw ? draft.body : JSON.stringify(simpleBody(draft));
 
+/** The fields of a form, with its file as curl names one. */
+export function formOf({ endpoint, file, ...draft }: Draft): [string, string][] {
+  let fields: object = {};
+  try {
+    fields = JSON.parse(bodyOf({ ...draft, endpoint })) as object;
+  } catch {
+    // It cannot be sent either.
+  }
+  const texts = Object.entries(fields).map(([name, value]): [string, string] => [
+    name,
+    typeof value === "string" ? value : JSON.stringify(value),
+  ]);
+  const name = endpoint?.feature === "audio" ? "file" : "image";
+  return [...texts, [name, `@${file?.name ?? "FILE"}`]];
+}
+
 /** The path on the proxy. */
-export function pathOf({ format, model, stream }: Draft): string {
+export function pathOf({ format, endpoint, model, stream }: Draft): string {
+  if (endpoint) return endpointPath(endpoint, model);
   switch (format) {
     case "native":
       return "/v1/messages";
@@ -76,19 +99,32 @@ export function pathOf({ format, model, stream }: Draft): string {
 
 /** The operation's input. */
 export function toSend(draft: Draft, keyId: number) {
-  const { format, model, stream } = draft;
-  return { keyId, format, body: bodyOf(draft), ...(format === "alt-cli" && { model, stream }) };
+  const { endpoint, model, stream, file } = draft;
+  const format = endpoint?.format ?? draft.format;
+  return {
+    keyId,
+    format,
+    body: bodyOf(draft),
+    ...(endpoint && { endpoint: endpoint.name }),
+    ...(endpoint?.isForm && file && { file }),
+    ...(format === "alt-cli" && { model, stream }),
+  };
 }
 
 export type Refused =
   | { what: "prompt" }
+  | { what: "file" }
   | { what: "empty" }
   | { what: "object" }
   | { what: "json"; at: Place };
 
 /** The reason why a draft cannot be sent. */
 export function refused(draft: Draft): Refused | undefined {
-  if (!draft.raw) return draft.prompt.trim() === "" ? { what: "prompt" } : undefined;
+  if (draft.endpoint?.isForm && !draft.file) return { what: "file" };
+  if (!draft.raw) {
+    const needsText = !draft.endpoint || !takesNoText(draft.endpoint);
+    return needsText && draft.prompt.trim() === "" ? { what: "prompt" } : undefined;
+  }
   if (draft.body.trim() === "") return { what: "empty" };
   const at = faultOf(draft.body);
   if (at) return { what: "json", at };
@@ -99,7 +135,8 @@ export function refused(draft: Draft): Refused | undefined {
 
 /** Whether the request asks for a stream. */
 export function isStreamed(draft: Draft): boolean {
-  if (!draft.raw || draft.format === "alt-cli") return draft.stream;
+  if (!draft.endpoint && (!draft.raw || draft.format === "alt-cli")) return draft.stream;
+  if (!draft.raw) return false;
   try {
     return (JSON.parse(draft.body) as { stream?: unknown }).stream === true;
   } catch {

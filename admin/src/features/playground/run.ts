@@ -40,6 +40,9 @@ function next(run: Run, event: PlaygroundEvent): Run {
     case "data":
       run.reply.take(event.text, event.atMs);
       return { ...run, firstByteMs: run.firstByteMs ?? event.atMs };
+    case "bytes":
+      run.reply.takeBytes(event.base64);
+      return { ...run, firstByteMs: run.firstByteMs ?? event.atMs };
     case "wait":
       return run;
     case "end":

@@ -6,6 +6,8 @@ export const playgroundSearch = searchOf({
   key: number,
   /** The default is `native`. */
   format: oneOf(["native", "responses", "chat-compatible", "alt-cli"]),
+  /** The name of an endpoint; the default is a reply in the format. */
+  endpoint: text,
   model: text,
 });
 export type PlaygroundSearch = ReturnType<typeof playgroundSearch>;

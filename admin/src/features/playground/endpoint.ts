@@ -1,0 +1,63 @@
+/** What the form sends to each endpoint beside the formats, and what it must have. Pure. */
+import type { Schemas } from "@/api/client";
+
+export type Endpoint = Schemas["EndpointRecord"];
+
+/** A file of a form. */
+export interface SentFile {
+  name: string;
+  base64: string;
+}
+
+/** The largest file, in bytes, as the administration takes it. */
+export const LARGEST_FILE = 1 << 20;
+
+interface Fields {
+  model: string;
+  prompt: string;
+}
+
+const content = (text: string) => ({ parts: [{ text }] });
+const file = ({ model, prompt }: Fields) => ({ model, ...(prompt && { prompt }) });
+
+/** Bodies that differ from `{model, input}`, by the endpoint's name. */
+const BODIES: Record<string, (fields: Fields) => object> = {
+  embed_content: ({ prompt }) => ({ content: content(prompt) }),
+  batch_embed_contents: ({ model, prompt }) => ({
+    requests: [{ model: `models/${model}`, content: content(prompt) }],
+  }),
+  // The first line is the question.
+  rerank: ({ model, prompt }) => {
+    const [query, ...documents] = prompt.split("\n").filter((line) => line.trim() !== "");
+    return { model, query, documents };
+  },
+  completions: ({ model, prompt }) => ({ model, prompt }),
+  image_generation: ({ model, prompt }) => ({ model, prompt }),
+  image_edit: file,
+  image_variation: ({ model }) => ({ model }),
+  predict: ({ prompt }) => ({ instances: [{ prompt }] }),
+  speech: ({ model, prompt }) => ({ model, input: prompt, voice: "alloy" }),
+  transcription: file,
+  translation: file,
+};
+
+/** The body from the form's fields. */
+export const endpointBody = (endpoint: Endpoint, fields: Fields): object =>
+  BODIES[endpoint.name]?.(fields) ?? { model: fields.model, input: fields.prompt };
+
+/** Whether it can be called without a text. */
+export const takesNoText = (endpoint: Endpoint) =>
+  endpoint.isForm && endpoint.name !== "image_edit";
+
+/** Its path for a model. */
+export const endpointPath = ({ path }: Endpoint, model: string) =>
+  path.startsWith("/") ? path : `/v1beta/models/${encodeURIComponent(model)}:${path}`;
+
+/** A file's content as the operation takes it. */
+export async function readFile(file: File): Promise<SentFile> {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  const pieces: string[] = [];
+  for (let at = 0; at < bytes.length; at += 0x8000)
+    pieces.push(String.fromCharCode(...bytes.subarray(at, at + 0x8000)));
+  return { name: file.name, base64: btoa(pieces.join("")) };
+}
