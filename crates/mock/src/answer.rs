@@ -47,6 +47,7 @@ pub(super) fn compose(
         finish,
         usage,
         include_usage: asked.include_usage,
+        prompt_filter: directive.prompt_filter,
         deltas: directive.events,
         pings: directive.pings,
         verdict: directive.safeguards,

@@ -15,6 +15,7 @@ use crate::domain::key::CacheTtl;
 use crate::domain::limits::ResetMode;
 use crate::domain::matching::MatchType;
 use crate::domain::provider::{AnthropicHost, InstructionsStrategy, ProviderType};
+use crate::domain::provider_auth::ProviderAuth;
 use crate::domain::user::Role;
 use crate::formats::invoice::FileKind;
 
@@ -88,6 +89,7 @@ words! {
     InstructionsStrategy: Auto, ForceOfficial, KeepOriginal;
     InvoiceKind: Anthropic, OpenAi;
     MatchType: Contains, Exact, Regex;
+    ProviderAuth: Auto, XApiKey, Bearer, XGoogApiKey, ApiKey, None, GcpServiceAccount, AzureEntra;
     ProviderType: Native, NativeAuth, Responses, Chat, AltCli;
     ResetMode: Fixed, Rolling;
     Role: Admin, User;

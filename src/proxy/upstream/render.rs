@@ -23,6 +23,7 @@ use crate::domain::provider::{InstructionsStrategy, Provider};
 use crate::domain::trace::TraceId;
 use crate::formats::convert::{self, RequestOptions, proofs};
 use crate::formats::native::safeguards::{self, reply::CheckedReply};
+use crate::formats::native::vertex;
 use crate::formats::peek::{self, Peek, PeekLimits};
 use crate::formats::route::{self, Operation};
 use crate::formats::{count, edit, embeddings, responses::instructions};
@@ -176,6 +177,11 @@ impl RenderSource {
             if let Some(body) = edited.map_err(|_| Refusal::Internal)? {
                 rendered.body = body;
             }
+        }
+        if self.provider.is_vertex_claude() {
+            let counted = self.counts_tokens().then_some(&*self.model);
+            rendered.body = vertex::body(&rendered.body, counted).ok_or(Refusal::Internal)?;
+            rendered.query = None;
         }
         Ok(rendered)
     }
