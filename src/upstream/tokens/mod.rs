@@ -2,6 +2,8 @@
 //!
 //! A token is fetched once for all requests that need it, and renewed before it expires: one
 //! request fetches the next one while the others use the present one.
+//!
+//! See docs/decisions/44-access-tokens-with-ring.md.
 
 mod entra;
 mod google;

@@ -11,14 +11,17 @@ function origin(url: string): string {
 }
 
 /** The credential is exchanged for an access token: it has another form than a key. */
-export const isExchanged = (auth: string) => auth === "gcp-service-account" || auth === "azure-entra";
+const isExchanged = (auth: string) => auth === "gcp-service-account" || auth === "azure-entra";
 
-/** The change: the address's origin, the proxy, or the kind of the credential. `undefined` if the destination is the same. */
+/**
+ * The change: the address's origin, the proxy, or the kind of the credential. `undefined` if the
+ * stored credential can be used.
+ */
 export function moved(
   provider: Provider | undefined,
   url: string,
   proxyUrl: string,
-  auth: string,
+  auth = provider?.auth ?? "auto",
 ): "address" | "proxy" | "auth" | undefined {
   if (!provider) return undefined;
   if (url.trim() !== provider.url && origin(url.trim()) !== origin(provider.url)) return "address";

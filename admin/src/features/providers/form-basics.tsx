@@ -77,7 +77,10 @@ export function Basics({ form, provider, isCopy, test }: Props) {
           {...field("key")}
           label={t("providers.keyFile")}
           help={kept ?? t("providers.keyFileHelp")}
-          control={{ className: "font-mono !text-xs", placeholder: '{"type": "service_account", …}' }}
+          control={{
+            className: "font-mono !text-xs",
+            placeholder: '{"type": "service_account", …}',
+          }}
           className="sm:col-span-2"
         />
       )}

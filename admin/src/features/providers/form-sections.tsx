@@ -131,7 +131,7 @@ export function Further({ form }: { form: Form }) {
       <LinesField
         {...field("custom_headers")}
         {...pairs}
-        control={{ className: mono, placeholder: "x-header = text ${secret part}" }}
+        control={{ className: mono, placeholder: `x-header = text \${secret part}` }}
       />
       <LinesField
         {...field("query")}

@@ -157,10 +157,11 @@ export function badRedirect(lines: string): number | undefined {
 
 /** Lines of the form `requested = sent`. */
 export function redirects(lines: string): Record<string, string> {
-  const pairs = lines.split("\n").map((line) => line.split("=").map((word) => word.trim()));
-  return Object.fromEntries(
-    pairs.filter(([from, to]) => from && to).map(([from, ...to]) => [from, to.join("=")]),
-  );
+  const pairs = lines.split("\n").map((line) => {
+    const [from = "", ...to] = line.split("=");
+    return [from.trim(), to.join("=").trim()] as const;
+  });
+  return Object.fromEntries(pairs.filter(([from, to]) => from && to));
 }
 
 export type Body = BodyOf<"actions/providers/addProvider">;

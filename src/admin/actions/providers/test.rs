@@ -25,6 +25,7 @@ use crate::domain::ids::ProviderId;
 use crate::domain::provider::{Provider, ProviderType};
 use crate::domain::provider_auth::ProviderAuth;
 use crate::domain::secret::Secret;
+use crate::formats::native::vertex;
 use crate::store::StoredProvider;
 use crate::upstream::endpoint::ProviderCall as Upstream;
 use crate::upstream::probe::probe;
@@ -110,7 +111,7 @@ async fn run(body: TestProvider, provider: &Provider) -> ProviderTest {
     let format = provider.kind.format();
     let asked = Upstream::Generate { model: &model, stream: false };
     let outcome =
-        probe(provider, asked, Some(request(format, &model).to_string()), TIME_LIMIT).await;
+        probe(provider, asked, Some(request(provider, &model)), TIME_LIMIT).await;
     let reported = outcome::of_answer(provider, &outcome, |reply| text(format, reply));
     record(provider, "request", Some(model), reported, models)
 }
@@ -231,7 +232,16 @@ async fn listed(provider: &Provider) -> (Report, Vec<String>) {
 }
 
 /// The smallest sensible request.
-fn request(format: WireFormat, model: &str) -> Value {
+fn request(provider: &Provider, model: &str) -> String {
+    let body = body(provider.kind.format(), model).to_string();
+    let at_vertex = || vertex::body(&[body.clone().into()], None)?.pop();
+    match provider.is_vertex_claude().then(at_vertex).flatten() {
+        Some(edited) => String::from_utf8_lossy(&edited).into_owned(),
+        None => body,
+    }
+}
+
+fn body(format: WireFormat, model: &str) -> Value {
     const TEXT: &str = "ActionReply with the one word: ok";
     let message = json!([{ "role": "user", "content": TEXT }]);
     match format {
