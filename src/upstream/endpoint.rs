@@ -7,9 +7,7 @@
 use std::borrow::Cow;
 
 use http::HeaderValue;
-use percent_encoding::{
-    AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode,
-};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::domain::format::WireFormat;
 use crate::domain::path_template;

@@ -57,8 +57,7 @@ async fn ask(
     body: Option<String>,
 ) -> Result<(u16, Vec<u8>), ProbeError> {
     let bad = |text: String| ProbeError::new(ProbeFault::BadAddress, text);
-    let endpoint =
-        Endpoint::of(provider).map_err(|error| bad(format!("the address {error}")))?;
+    let endpoint = Endpoint::of(provider).map_err(|error| bad(format!("the address {error}")))?;
     let token = match TokenSource::of(provider) {
         None => None,
         Some(source) => {

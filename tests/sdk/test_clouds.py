@@ -106,9 +106,13 @@ def claude(services, key):
 @pytest.mark.parametrize("ask", [ask_claude, lambda client: ask_claude(client, True), count_claude])
 def test_claude_on_foundry(services, ask):
     base = f"{services.mock}/anthropic"
-    with key_for(services, "foundry", url=base, provider_type="native", auth="api-key") as key:
+    with key_for(services, "foundry", url=base, provider_type="native") as key:
         ours = sent(services, ask, claude(services, key))
-    assert ours == sent(services, ask, anthropic.AnthropicFoundry(base_url=base, api_key="the-key", max_retries=0))
+    theirs = sent(services, ask, anthropic.AnthropicFoundry(base_url=base, api_key="the-key", max_retries=0))
+    # It sends the key in both of the headers that the service accepts.
+    assert theirs["headers"].pop("api-key") == ours["headers"]["x-api-key"]
+    assert ours["headers"].pop("api-key") is None
+    assert ours == theirs
 
 
 @pytest.mark.parametrize("ask", [ask_claude, lambda client: ask_claude(client, True), count_claude])
@@ -147,14 +151,16 @@ def test_google_accepts_the_assertion(services):
     public = serialization.load_pem_private_key(PEM.encode(), None).public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
 
-    def claims(request):
+    def claims(request, audience):
         assertion = form(request)["assertion"]
         header = google.auth.jwt.decode_header(assertion)
-        read = google.auth.jwt.decode(assertion, certs={"key-1": public}, audience=info["token_uri"])
+        read = google.auth.jwt.decode(assertion, certs={"key-1": public}, audience=audience)
         assert read.pop("exp") - read.pop("iat") == 3600
+        assert read.pop("aud") == audience
         return header, read
 
-    assert claims(ours) == claims(theirs)
+    # The library names Google's own endpoint, whatever the file names.
+    assert claims(ours, info["token_uri"]) == claims(theirs, "https://oauth2.googleapis.com/token")
 
 
 class Recorder(HttpTransport):

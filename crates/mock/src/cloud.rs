@@ -6,8 +6,8 @@ use super::path::{self, MockOperation, Route};
 use super::wire::WireFault;
 use tollgate_formats::domain::format::WireFormat;
 
-/// What a body for Claude at Vertex AI must have.
-const VERTEX: &str = "vertex-2023-10-16";
+/// What a body for Claude at Vertex AI may have.
+const VERSIONS: [&str; 2] = ["vertex-2023-10-16", "2026-10-21"];
 
 /// The route of a path at one of the clouds.
 pub(super) fn route(path: &str) -> Option<Route> {
@@ -46,8 +46,9 @@ fn vertex(place: &str) -> Option<Route> {
 /// The body of a request to Claude at Vertex AI, as the format's own service takes it.
 pub(super) fn native(route: &Route, mut body: Value) -> Result<Value, WireFault> {
     let Some(members) = body.as_object_mut().filter(|_| route.vertex) else { return Ok(body) };
-    if members.remove("anthropic_version") != Some(VERTEX.into()) {
-        return Err(WireFault::bad(format!("anthropic_version: must be {VERTEX}")));
+    let version = members.remove("anthropic_version");
+    if !VERSIONS.iter().any(|known| version == Some((*known).into())) {
+        return Err(WireFault::bad(format!("anthropic_version: must be one of {VERSIONS:?}")));
     }
     if let Some(model) = &route.model
         && members.insert("model".to_owned(), model.as_str().into()).is_some()
@@ -76,13 +77,27 @@ mod tests {
             ("/openai/responses".to_owned(), WireFormat::Responses, Generate, None),
             ("/anthropic/v1/messages".to_owned(), WireFormat::Native, Generate, None),
             (vertex("anthropic/models/m@1:rawPredict"), WireFormat::Native, Generate, Some(false)),
-            (vertex("anthropic/models/m:streamRawPredict"), WireFormat::Native, Generate, Some(true)),
-            (vertex("anthropic/models/count-tokens:rawPredict"), WireFormat::Native, CountTokens, None),
+            (
+                vertex("anthropic/models/m:streamRawPredict"),
+                WireFormat::Native,
+                Generate,
+                Some(true),
+            ),
+            (
+                vertex("anthropic/models/count-tokens:rawPredict"),
+                WireFormat::Native,
+                CountTokens,
+                None,
+            ),
             (vertex("google/models/g:generateContent"), WireFormat::AltCli, Generate, Some(false)),
             ("/t/oauth2/v2.0/token".to_owned(), WireFormat::Chat, Token, None),
         ] {
             let route = path::parse(&path).unwrap();
-            assert_eq!((route.format, route.operation, route.stream), (format, operation, stream), "{path}");
+            assert_eq!(
+                (route.format, route.operation, route.stream),
+                (format, operation, stream),
+                "{path}"
+            );
         }
         assert!(path::parse("/openai/nothing").is_none());
         assert!(path::parse(&vertex("anthropic/models/m:generateContent")).is_none());

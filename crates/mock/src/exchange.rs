@@ -179,8 +179,7 @@ fn directive_for(
 fn credential(parts: &Parts) -> Option<String> {
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = header("authorization").and_then(|value| value.strip_prefix("Bearer "));
-    let found =
-        header("x-api-key").or_else(|| header("api-key")).or(bearer);
+    let found = header("x-api-key").or_else(|| header("api-key")).or(bearer);
     let found = found.or_else(|| header("x-goog-api-key")).map(str::to_owned);
     found.or_else(|| query(parts).remove("key")).filter(|key| !key.is_empty())
 }

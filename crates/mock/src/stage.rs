@@ -106,7 +106,11 @@ pub(super) fn answer(
 }
 
 /// Replies that a directive defines for any request.
-pub(super) fn scripted(format: WireFormat, directive: &Directive, stream: bool) -> Option<StagedAnswer> {
+pub(super) fn scripted(
+    format: WireFormat,
+    directive: &Directive,
+    stream: bool,
+) -> Option<StagedAnswer> {
     let status = directive.status;
     if let Some(body) = &directive.body {
         let text = body.as_str().map_or_else(|| body.to_string(), str::to_owned);

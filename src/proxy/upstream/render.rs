@@ -53,6 +53,8 @@ struct RenderSource {
     model: Arc<str>,
     format: WireFormat,
     query: Option<String>,
+    /// The client's version of the native format, for a provider that has it in the body.
+    version: Option<String>,
     model_in_path: bool,
     operation: Operation,
     /// Tool calls are checked by the gateway if the provider does not.
@@ -85,7 +87,11 @@ pub(super) async fn render(
     forwarding: &Forwarding,
     attempt: &Attempt,
 ) -> pingora::Result<Rendered> {
-    let source = RenderSource::of(request, forwarding, attempt);
+    let mut source = RenderSource::of(request, forwarding, attempt);
+    if attempt.provider.is_vertex_claude() && request.format == WireFormat::Native {
+        let version = session.req_header().headers.get("anthropic-version");
+        source.version = version.and_then(|version| Some(version.to_str().ok()?.to_owned()));
+    }
     let rendered = if source.inbound.body_len() <= INLINE_MAX {
         source.render()
     } else {
@@ -117,6 +123,7 @@ impl RenderSource {
             model: Arc::clone(&attempt.model),
             format: ctx.format,
             query: ctx.head.query.clone(),
+            version: None,
             model_in_path: forwarding.route.model_in_path.is_some(),
             operation: forwarding.route.operation.clone(),
             checks: ctx.live.safeguards.model.is_some(),
@@ -180,7 +187,9 @@ impl RenderSource {
         }
         if self.provider.is_vertex_claude() {
             let counted = self.counts_tokens().then_some(&*self.model);
-            rendered.body = vertex::body(&rendered.body, counted).ok_or(Refusal::Internal)?;
+            let version = self.version.as_deref();
+            let body = vertex::body(&rendered.body, version, counted);
+            rendered.body = body.ok_or(Refusal::Internal)?;
             rendered.query = None;
         }
         Ok(rendered)

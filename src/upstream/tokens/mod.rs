@@ -130,7 +130,10 @@ impl TokenSource {
         match self.renew(now).await {
             Ok(value) => Ok(value),
             Err(why) => {
-                tracing::warn!(why, "an access token could not be renewed; the present one is used");
+                tracing::warn!(
+                    why,
+                    "an access token could not be renewed; the present one is used"
+                );
                 let renew_at = now.plus_ms(PAUSE_MS);
                 self.state.lock().token = Some(Token { renew_at, ..token.clone() });
                 Ok(token.value)
@@ -194,7 +197,10 @@ fn read_json<T: serde::de::DeserializeOwned>(key: &Secret, what: &str) -> Result
     // An error of serde may quote the text.
     let fault = |error: serde_json::Error| match error.classify() {
         serde_json::error::Category::Data if error.to_string().starts_with("missing field") => {
-            format!("{what} lacks a member: {}", error.to_string().split(" at ").next().unwrap_or(""))
+            format!(
+                "{what} lacks a member: {}",
+                error.to_string().split(" at ").next().unwrap_or("")
+            )
         }
         _ => format!("{what} must be a JSON object with members of text"),
     };

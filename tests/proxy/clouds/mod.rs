@@ -88,7 +88,9 @@ async fn a_provider_gets_its_own_headers_parameters_and_paths() {
     assert!(status == 400 && text.contains("no such token ***"), "{status} {text}");
     // Sent back as it is shown, the value stays; another edit leaves it too.
     let shown = listed[0]["customHeaders"].clone();
-    for edit in [json!({"custom_headers": shown}), json!({"key": "another-key"}), json!({"note": "n"})] {
+    for edit in
+        [json!({"custom_headers": shown}), json!({"key": "another-key"}), json!({"note": "n"})]
+    {
         let mut edit = edit;
         edit["providerId"] = json!(id);
         fixture.gateway.admin("providers/editProvider", edit.clone()).await;
@@ -113,13 +115,18 @@ async fn what_cannot_be_sent_is_refused_when_it_is_entered() {
         body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         body
     };
-    let account = json!({"client_email": "a@b", "private_key": "none", "token_uri": "https://a.example"});
+    let account =
+        json!({"client_email": "a@b", "private_key": "none", "token_uri": "https://a.example"});
     let entra = json!({"tenant_id": "t/../x", "client_id": "c", "client_secret": "s"});
     let plain = json!({"tenant_id": "t", "client_id": "c", "client_secret": "s", "authority": "http://a.example"});
     for (fields, field, reason) in [
         (json!({"custom_headers": {"authorization": "x"}}), "custom_headers", "header_of_gateway"),
         (json!({"custom_headers": {"API-Key": "x"}}), "custom_headers", "header_of_gateway"),
-        (json!({"custom_headers": {"transfer_encoding": "x"}}), "custom_headers", "header_of_gateway"),
+        (
+            json!({"custom_headers": {"transfer_encoding": "x"}}),
+            "custom_headers",
+            "header_of_gateway",
+        ),
         (json!({"custom_headers": {"content-type": "x"}}), "custom_headers", "header_of_gateway"),
         (json!({"custom_headers": {"x-tollgate-key": "x"}}), "custom_headers", "header_of_gateway"),
         (json!({"custom_headers": {"a b": "x"}}), "custom_headers", "header_name"),
@@ -131,13 +138,18 @@ async fn what_cannot_be_sent_is_refused_when_it_is_entered() {
         (json!({"path_template": "/{deployment}"}), "path_template", "must_be_path_template"),
         (json!({"path_template": "/a?b"}), "path_template", "must_be_path_template"),
         (json!({"auth": "gcp-service-account"}), "key", "credential_unfit"),
-        (json!({"auth": "gcp-service-account", "key": account.to_string()}), "key", "credential_unfit"),
+        (
+            json!({"auth": "gcp-service-account", "key": account.to_string()}),
+            "key",
+            "credential_unfit",
+        ),
         (json!({"auth": "azure-entra", "key": entra.to_string()}), "key", "credential_unfit"),
         (json!({"auth": "azure-entra", "key": plain.to_string()}), "key", "credential_unfit"),
         (json!({"key": "{\"a\": \"b c\"}"}), "key", "must_be_header_text"),
         (json!({"query": {"a": 1}}), "query", "must_be_text"),
     ] {
-        let (status, answer) = fixture.gateway.call("providers/addProvider", body(fields.clone())).await;
+        let (status, answer) =
+            fixture.gateway.call("providers/addProvider", body(fields.clone())).await;
         let params = &answer["errorParams"];
         let said = (status, params["field"].as_str(), params["reason"].as_str());
         assert_eq!(said, (400, Some(field), Some(reason)), "{fields}: {answer}");
@@ -168,7 +180,8 @@ async fn a_secret_part_of_a_header_goes_nowhere_else() {
         }
     }
     assert_eq!(other.requests().await, Vec::<Value>::new());
-    let body = json!({"providerId": id, "url": other.url, "key": "another-key", "custom_headers": null});
+    let body =
+        json!({"providerId": id, "url": other.url, "key": "another-key", "custom_headers": null});
     fixture.gateway.admin("providers/editProvider", body).await;
     assert_eq!(ask(&fixture, "native", false).await.0, 200);
     assert!(newest(&other).await["headers"]["x-portal"].is_null());

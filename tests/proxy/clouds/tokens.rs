@@ -61,7 +61,8 @@ async fn a_service_account_signs_for_a_token() {
         field(&form, "grant%5Ftype"),
         "urn%3Aietf%3Aparams%3Aoauth%3Agrant%2Dtype%3Ajwt%2Dbearer"
     );
-    let assertion = field(&form, "assertion").replace("%2E", ".").replace("%2D", "-").replace("%5F", "_");
+    let assertion =
+        field(&form, "assertion").replace("%2E", ".").replace("%2D", "-").replace("%5F", "_");
     let (signed, signature) = assertion.rsplit_once('.').unwrap();
     let der = PrivatePkcs8KeyDer::from_pem_slice(PEM.as_bytes()).unwrap();
     let pair = ring::rsa::KeyPair::from_pkcs8(der.secret_pkcs8_der()).unwrap();

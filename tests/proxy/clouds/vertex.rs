@@ -25,19 +25,25 @@ async fn claude_at_vertex_gets_its_paths_and_bodies() {
         assert_eq!(answer.status(), 200, "{verb}");
         let seen = newest(&fixture.upstream).await;
         assert_eq!(seen["path"], format!("{place}/models/claude-x@20250929:{verb}"));
-        assert_eq!((&seen["query"], &seen["headers"]["anthropic-beta"]), (&json!(""), &json!("one-2025-01-01")));
+        assert_eq!(
+            (&seen["query"], &seen["headers"]["anthropic-beta"]),
+            (&json!(""), &json!("one-2025-01-01"))
+        );
         let mut wanted = body(stream);
         wanted.as_object_mut().unwrap().remove("model");
         wanted["anthropic_version"] = json!("vertex-2023-10-16");
         wanted["system"][0]["cache_control"] = json!({"type": "ephemeral"});
         assert_eq!(seen["body"], wanted);
-        assert!(seen["headers"]["authorization"].as_str().unwrap().starts_with("Bearer mock-token-"));
+        assert!(
+            seen["headers"]["authorization"].as_str().unwrap().starts_with("Bearer mock-token-")
+        );
     }
     // Converted requests too.
     assert_eq!(ask(&fixture, "chat-compatible", true).await.0, 200);
     assert_eq!(newest(&fixture.upstream).await["body"]["anthropic_version"], "vertex-2023-10-16");
     let count = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
-    let asked = fixture.post("/v1/messages/count_tokens", &count).header("anthropic-beta", "b-2025-01-01");
+    let asked =
+        fixture.post("/v1/messages/count_tokens", &count).header("anthropic-beta", "b-2025-01-01");
     assert_eq!(asked.send().await.unwrap().status(), 200);
     let seen = newest(&fixture.upstream).await;
     assert_eq!(seen["path"], format!("{place}/models/count-tokens:rawPredict"));
@@ -61,8 +67,13 @@ async fn gemini_at_vertex_gets_its_paths() {
     ] {
         assert_eq!(ask(&fixture, format, stream).await.0, 200, "{format} {stream}");
         let seen = newest(&fixture.upstream).await;
-        assert_eq!((&seen["path"], &seen["query"]), (&json!(format!("{place}/models/m:{verb}")), &json!(query)));
-        assert!(seen["headers"]["authorization"].as_str().unwrap().starts_with("Bearer mock-token-"));
+        assert_eq!(
+            (&seen["path"], &seen["query"]),
+            (&json!(format!("{place}/models/m:{verb}")), &json!(query))
+        );
+        assert!(
+            seen["headers"]["authorization"].as_str().unwrap().starts_with("Bearer mock-token-")
+        );
         assert!(seen["headers"]["x-goog-api-key"].is_null());
     }
 }

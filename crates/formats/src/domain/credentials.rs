@@ -164,8 +164,10 @@ mod tests {
 
     #[test]
     fn headers_are_packed_sent_and_masked() {
-        let headers =
-            vec![header("x-team", "red"), header("x-key", "Token ${a-secret-of-some-length};v=${b}")];
+        let headers = vec![
+            header("x-team", "red"),
+            header("x-key", "Token ${a-secret-of-some-length};v=${b}"),
+        ];
         let one = Credentials { key: Secret::new("sk-1"), headers };
         assert_eq!(Credentials::read(one.packed()), one);
         let sent = one.sent_headers();

@@ -36,9 +36,20 @@ mod tests {
         for good in ["/{path}", "/deployments/{model}/{path}", "/a", "/v1/{model}:invoke"] {
             assert!(is_valid(good), "{good}");
         }
-        for bad in
-            ["", "{path}", "/", "/a/", "/a//b", "/../a", "/a?b", "/a#b", "/{deployment}", "/{", "/ü", "/a b"]
-        {
+        for bad in [
+            "",
+            "{path}",
+            "/",
+            "/a/",
+            "/a//b",
+            "/../a",
+            "/a?b",
+            "/a#b",
+            "/{deployment}",
+            "/{",
+            "/ü",
+            "/a b",
+        ] {
             assert!(!is_valid(bad), "{bad}");
         }
         let template = "/deployments/{model}/{path}";

@@ -53,9 +53,8 @@ pub(in crate::admin) fn merge(
     };
     let mut keeps_header = false;
     for header in headers.iter_mut().filter(|header| header.is_masked()) {
-        let is_it = |old: &&CustomHeader| {
-            old.name == header.name && old.masked() == header.value.expose()
-        };
+        let is_it =
+            |old: &&CustomHeader| old.name == header.name && old.masked() == header.value.expose();
         let Some(old) = stored.headers.iter().find(is_it) else {
             let refusal = ApiError::because(Code::INVALID_FORMAT, Reason::IsMasked);
             return Err(refusal.field("custom_headers").with("name", header.name.clone().into()));

@@ -99,7 +99,8 @@ async fn add_provider(call: Call, body: ProviderFields) -> Result<Created, ApiEr
     body.apply(&mut provider);
     fields::check_redirects(&provider)?;
     let key = body.key.plain().map(Secret::new);
-    let wanted = credentials::merge(Credentials::default(), key, headers_of(&body.custom_headers))?.credentials;
+    let wanted = credentials::merge(Credentials::default(), key, headers_of(&body.custom_headers))?
+        .credentials;
     check_key(&provider, &wanted.key)?;
     let mut tx = call.ctx.node.store.begin().await?;
     // The credential is sealed for the provider's id, which is not known before.
@@ -126,7 +127,8 @@ async fn edit_provider(call: Call, body: Edit<OfProvider, ProviderFields>) -> Re
     let mut after = before.clone();
     body.change.apply(&mut after.provider);
     fields::check_redirects(&after.provider)?;
-    let (key, headers) = (body.change.key.plain().map(Secret::new), headers_of(&body.change.custom_headers));
+    let (key, headers) =
+        (body.change.key.plain().map(Secret::new), headers_of(&body.change.custom_headers));
     let renews = key.is_some() || headers.is_some();
     if !renews && is_unchanged(&before.provider, &after.provider)? {
         return Ok(());

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-use super::{credentials, destination, opened};
 use super::outcome::{self, Report};
+use super::{credentials, destination, opened};
 use crate::admin::bodies::{
     BaseUrl, CredentialText, CustomHeaders, Id, OneOf, Patch, PathTemplate, Plain, ProxyUrl,
     QueryParameters, Sent, Text, Url,
@@ -110,8 +110,7 @@ async fn run(body: TestProvider, provider: &Provider) -> ProviderTest {
         };
     let format = provider.kind.format();
     let asked = Upstream::Generate { model: &model, stream: false };
-    let outcome =
-        probe(provider, asked, Some(request(provider, &model)), TIME_LIMIT).await;
+    let outcome = probe(provider, asked, Some(request(provider, &model)), TIME_LIMIT).await;
     let reported = outcome::of_answer(provider, &outcome, |reply| text(format, reply));
     record(provider, "request", Some(model), reported, models)
 }
@@ -234,7 +233,7 @@ async fn listed(provider: &Provider) -> (Report, Vec<String>) {
 /// The smallest sensible request.
 fn request(provider: &Provider, model: &str) -> String {
     let body = body(provider.kind.format(), model).to_string();
-    let at_vertex = || vertex::body(&[body.clone().into()], None)?.pop();
+    let at_vertex = || vertex::body(&[body.clone().into()], None, None)?.pop();
     match provider.is_vertex_claude().then(at_vertex).flatten() {
         Some(edited) => String::from_utf8_lossy(&edited).into_owned(),
         None => body,

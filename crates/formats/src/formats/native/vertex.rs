@@ -9,8 +9,10 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// The value of `anthropic_version`.
-const VERSION: &str = "\"vertex-2023-10-16\"";
+/// The version there that the format's first version has.
+const VERSION: &str = "vertex-2023-10-16";
+/// The format's first version, in the header `anthropic-version`.
+const FIRST: &str = "2023-06-01";
 /// Digits of a date in a model's name.
 const DATE: usize = 8;
 
@@ -24,17 +26,17 @@ pub fn model_name(model: &str) -> String {
     }
 }
 
-/// The body of a request there; `None` if it is not a JSON object. `counted`: the model of a
-/// request for a token count, which stays in the body.
-pub fn body(body: &[Bytes], counted: Option<&str>) -> Option<Vec<Bytes>> {
+/// The body of a request there; `None` if it is not a JSON object. `version` is that of the client's
+/// header, if there is one. `counted`: the model of a request for a token count, which stays in the
+/// body.
+pub fn body(body: &[Bytes], version: Option<&str>, counted: Option<&str>) -> Option<Vec<Bytes>> {
     let whole = body.concat();
     let mut members: Members = serde_json::from_slice(&whole).ok()?;
     let raw = |json: String| RawValue::from_string(json).ok();
-    members.0.retain(|(name, _)| {
-        !matches!(name.as_str(), "model" | "anthropic_version" | "output_format")
-    });
+    members.0.retain(|(name, _)| !matches!(name.as_str(), "model" | "output_format"));
     for (name, value) in &mut members.0 {
-        let may_have_marks = matches!(name.as_str(), "cache_control" | "system" | "messages" | "tools");
+        let may_have_marks =
+            matches!(name.as_str(), "cache_control" | "system" | "messages" | "tools");
         if may_have_marks && value.get().contains("\"scope\"") {
             let mut tree: Value = serde_json::from_str(value.get()).ok()?;
             match name.as_str() {
@@ -44,7 +46,11 @@ pub fn body(body: &[Bytes], counted: Option<&str>) -> Option<Vec<Bytes>> {
             *value = raw(tree.to_string())?;
         }
     }
-    members.0.insert(0, ("anthropic_version".to_owned(), raw(VERSION.to_owned())?));
+    if !members.0.iter().any(|(name, _)| name == "anthropic_version") {
+        let version = version.filter(|version| *version != FIRST).unwrap_or(VERSION);
+        let version = raw(Value::from(version).to_string())?;
+        members.0.insert(0, ("anthropic_version".to_owned(), version));
+    }
     if let Some(model) = counted {
         let name = Value::from(model_name(model)).to_string();
         members.0.push(("model".to_owned(), raw(name)?));
@@ -107,7 +113,7 @@ mod tests {
     use super::*;
 
     fn edited(text: &str, counted: Option<&str>) -> String {
-        let edited = body(&[Bytes::copy_from_slice(text.as_bytes())], counted).unwrap();
+        let edited = body(&[Bytes::copy_from_slice(text.as_bytes())], None, counted).unwrap();
         String::from_utf8(edited.concat()).unwrap()
     }
 
@@ -129,7 +135,7 @@ mod tests {
             "messages":[{"role":"user","content":"\u00e4 \"model\""}]}"#;
         let messages = r#""messages":[{"role":"user","content":"\u00e4 \"model\""}]"#;
         let rest = format!("\"max_tokens\":1,\"big\":1e400,{messages}");
-        let version = format!("{{\"anthropic_version\":{VERSION}");
+        let version = format!("{{\"anthropic_version\":\"{VERSION}\"");
         assert_eq!(edited(text, None), format!("{version},{rest}}}"));
         let counted = edited(text, Some("claude-x-20250929"));
         assert_eq!(counted, format!("{version},{rest},\"model\":\"claude-x@20250929\"}}"));
@@ -141,6 +147,18 @@ mod tests {
                 r#"{version},"system":[{{"text":"scope","cache_control":{{"type":"ephemeral","ttl":"1h"}}}}],"messages":[{{"content":[{{"type":"tool_result","content":[{{"cache_control":{{}}}}],"input":{{"scope":1}}}}]}}]}}"#
             )
         );
-        assert!(body(&[Bytes::from_static(b"[]")], None).is_none());
+        assert!(body(&[Bytes::from_static(b"[]")], None, None).is_none());
+    }
+
+    #[test]
+    fn a_newer_version_of_the_client_stays() {
+        let version = |text: &'static str, header| {
+            let edited = body(&[Bytes::from_static(text.as_bytes())], header, None).unwrap();
+            let edited: Value = serde_json::from_slice(&edited.concat()).unwrap();
+            edited["anthropic_version"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(version("{}", Some("2023-06-01")), VERSION);
+        assert_eq!(version("{}", Some("2026-10-21")), "2026-10-21");
+        assert_eq!(version(r#"{"anthropic_version":"own"}"#, Some("2026-10-21")), "own");
     }
 }
