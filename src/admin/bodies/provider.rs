@@ -16,6 +16,8 @@ use crate::upstream::headers::may_be_added;
 
 /// Headers or parameters of one provider.
 const MOST: usize = 32;
+/// The forms of a credential.
+const PATTERN: &str = "^([!-~]*|\\s*\\{[\\s\\S]*\\}\\s*)$";
 /// Characters of a credential that is JSON.
 const LARGEST_JSON: usize = 16_384;
 
@@ -49,7 +51,7 @@ impl FieldKind for CredentialText {
     }
 
     fn describe(_: &mut SchemaGenerator) -> Value {
-        json!({ "type": "string", "minLength": 1, "maxLength": LARGEST_JSON })
+        json!({ "type": "string", "pattern": PATTERN, "minLength": 1, "maxLength": LARGEST_JSON })
     }
 }
 
@@ -61,7 +63,7 @@ fn texts(json: &Value) -> Result<Vec<(String, String)>, Faults> {
         return Err(fault.with("max", MOST).into());
     }
     let name = |name: &str| Text::<1, 100>::take(&Value::from(name)).map(Plain::plain);
-    let value = |json: &Value| Text::<0, 4096>::take(json).map(Plain::plain);
+    let value = |json: &Value| Text::<1, 4096>::take(json).map(Plain::plain);
     sent.iter().map(|(key, json)| Ok((name(key)?, value(json)?))).collect()
 }
 
@@ -70,7 +72,7 @@ fn describe_texts() -> Value {
         "type": "object",
         "maxProperties": MOST,
         "propertyNames": { "minLength": 1, "maxLength": 100 },
-        "additionalProperties": { "type": "string", "maxLength": 4096 },
+        "additionalProperties": { "type": "string", "minLength": 1, "maxLength": 4096 },
     })
 }
 
@@ -139,7 +141,9 @@ impl FieldKind for PathTemplate {
     }
 
     fn describe(schemas: &mut SchemaGenerator) -> Value {
-        Text::<1, 500>::describe(schemas)
+        let mut schema = Text::<1, 500>::describe(schemas);
+        schema["pattern"] = "^/".into();
+        schema
     }
 }
 

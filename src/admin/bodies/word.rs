@@ -89,7 +89,7 @@ words! {
     InstructionsStrategy: Auto, ForceOfficial, KeepOriginal;
     InvoiceKind: Anthropic, OpenAi;
     MatchType: Contains, Exact, Regex;
-    ProviderAuth: Auto, XApiKey, Bearer, XGoogApiKey, ApiKey, None, GcpServiceAccount, AzureEntra;
+    ProviderAuth: Auto, XApiKey, Bearer, XGoogApiKey, ApiKey, GcpServiceAccount, AzureEntra, None;
     ProviderType: Native, NativeAuth, Responses, Chat, AltCli;
     ResetMode: Fixed, Rolling;
     Role: Admin, User;
