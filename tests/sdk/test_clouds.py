@@ -1,7 +1,7 @@
 """The vendors' own libraries as judges: what the gateway sends to a cloud equals what they send.
 
 Each library sends one request to the mock itself and one through the gateway, whose provider has the cloud's address.
-Both requests must have the same path, query, credential and body.
+Both requests must have the same path, query, credential, version and body.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from google.oauth2 import service_account
 
 GPT, CLAUDE = "gpt-5.6", "claude-sonnet-4-6"
 ASK = {"messages": [{"role": "user", "content": "Say hello."}]}
-CREDENTIALS = ("authorization", "api-key", "x-api-key", "x-goog-api-key")
+HEADERS = ("authorization", "api-key", "x-api-key", "x-goog-api-key", "anthropic-version")
 PEM = (pathlib.Path(__file__).parents[1] / "proxy/clouds/key.pem").read_text()
 
 
@@ -42,7 +42,7 @@ def sent(services, ask, *arguments, **named):
     """The request that the mock received for a call."""
     ask(*arguments, **named)
     seen = services.received(1)[0]
-    headers = {name: seen["headers"].get(name) for name in CREDENTIALS}
+    headers = {name: seen["headers"].get(name) for name in HEADERS}
     return {"path": seen["path"], "query": urllib.parse.parse_qs(seen["query"]), "body": seen["body"], "headers": headers}
 
 

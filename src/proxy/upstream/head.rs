@@ -47,9 +47,13 @@ pub(in crate::proxy) fn build(
     };
     *head = headers::build(method, &parts)
         .map_err(|e| Failure::network(NetworkFailure::Connect, e.to_string()))?;
-    if provider.is_vertex_claude() && forwarding.route.operation == Operation::CountTokens {
-        // There it refuses betas that it accepts with a request for a reply.
-        head.remove_header("anthropic-beta");
+    if provider.is_vertex_claude() {
+        // There it is part of the body.
+        head.remove_header("anthropic-version");
+        if forwarding.route.operation == Operation::CountTokens {
+            // Betas that it accepts with a request for a reply are refused here.
+            head.remove_header("anthropic-beta");
+        }
     }
     request.propagate(head)
 }

@@ -29,6 +29,7 @@ async fn claude_at_vertex_gets_its_paths_and_bodies() {
             (&seen["query"], &seen["headers"]["anthropic-beta"]),
             (&json!(""), &json!("one-2025-01-01"))
         );
+        assert!(seen["headers"]["anthropic-version"].is_null());
         let mut wanted = body(stream);
         wanted.as_object_mut().unwrap().remove("model");
         wanted["anthropic_version"] = json!("vertex-2023-10-16");

@@ -149,7 +149,7 @@ pub(super) fn request(
     let counting = route.operation == MockOperation::CountTokens;
     models::check(format, &asked.model, inner)?;
     match format {
-        WireFormat::Native if !parts.headers.contains_key("anthropic-version") => {
+        WireFormat::Native if !route.vertex && !parts.headers.contains_key("anthropic-version") => {
             Err(WireFault::bad("anthropic-version: header is required"))
         }
         WireFormat::Native => native::check(body, counting, &parts.headers),
