@@ -11,7 +11,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 
 use crate::domain::format::WireFormat;
 use crate::domain::path_template;
-use crate::domain::provider::{Provider, VERTEX_CLAUDE};
+use crate::domain::provider::Provider;
 use crate::formats::native::vertex;
 use crate::formats::route::StoredCall;
 
@@ -35,6 +35,8 @@ pub struct Endpoint {
     /// What the calls of each format follow, in the order of [`WireFormat::ALL`]. Made for each
     /// call, it took 600 instructions.
     before_calls: [String; 4],
+    /// Claude at Vertex AI, which has paths of its own.
+    is_vertex_claude: bool,
     /// The provider's own form of paths.
     template: Option<String>,
     /// The provider's own parameters, percent-encoded, and the names of them.
@@ -148,6 +150,7 @@ impl Endpoint {
             base,
             is_complete,
             before_calls,
+            is_vertex_claude: false,
             template,
             query,
             query_names,
@@ -162,6 +165,7 @@ impl Endpoint {
     /// As [`Endpoint::parse`].
     pub fn of(provider: &Provider) -> Result<Self, EndpointError> {
         let mut endpoint = Self::parse(&provider.url)?;
+        endpoint.is_vertex_claude = provider.is_vertex_claude();
         endpoint.template.clone_from(&provider.path_template);
         let own = &provider.query;
         endpoint.query_names = own.iter().map(|(name, _)| name.clone()).collect();
@@ -215,7 +219,7 @@ impl Endpoint {
                 return [&*self.base, &filled].concat();
             }
         }
-        if format == WireFormat::Native && self.base.ends_with(VERTEX_CLAUDE) {
+        if self.is_vertex_claude {
             return self.vertex_claude(call);
         }
         let formats = WireFormat::ALL.iter().zip(&self.before_calls);

@@ -198,7 +198,7 @@ mod tests {
         let mut asked = asked("use tool look {\"at\":\"it\"}");
         asked.offered = vec!["look".to_owned()];
         let (format, operation) = (WireFormat::Native, MockOperation::Generate);
-        let route = Route { format, operation, model: None, stream: None, wrapped: false };
+        let route = Route::plain(format, operation);
         for (thinks, parts) in [(false, 1), (true, 2)] {
             asked.thinks = thinks;
             let reply = compose(&route, &asked, &Directive::default(), Value::Null, 1);

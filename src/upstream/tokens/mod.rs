@@ -31,7 +31,7 @@ const SHOWN: usize = 300;
 
 /// Where a token comes from.
 enum Grant {
-    Google(google::ServiceAccount),
+    Google(Box<google::ServiceAccount>),
     Entra(entra::Application),
 }
 
@@ -77,7 +77,7 @@ impl Grant {
     fn of(auth: ProviderAuth, key: &Secret) -> Option<Result<Self, String>> {
         match auth {
             ProviderAuth::GcpServiceAccount => {
-                Some(google::ServiceAccount::read(key).map(Self::Google))
+                Some(google::ServiceAccount::read(key).map(Box::new).map(Self::Google))
             }
             ProviderAuth::AzureEntra => Some(entra::Application::read(key).map(Self::Entra)),
             _ => None,

@@ -12,7 +12,7 @@ async fn claude_at_vertex_gets_its_paths_and_bodies() {
     let place = "/v1/projects/p/locations/global/publishers/anthropic";
     let fields = json!({"auth": "gcp-service-account", "key": account(&fixture.upstream),
         "model_redirects": {"m": "claude-x-20250929"}});
-    let url = format!("{}{place}", fixture.upstream.url);
+    let url = format!("{}{place}/", fixture.upstream.url);
     let id = fixture.gateway.provider("native", &url, fields).await;
     let body = |stream: bool| {
         let mut body = request("native", stream);

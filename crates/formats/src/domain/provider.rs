@@ -196,7 +196,7 @@ pub struct Provider {
 }
 
 /// Ends the address of Claude at Vertex AI.
-pub const VERTEX_CLAUDE: &str = "/publishers/anthropic";
+const VERTEX_CLAUDE: &str = "/publishers/anthropic";
 
 /// The host of an address.
 fn host(url: &str) -> &str {
@@ -335,7 +335,8 @@ impl Provider {
     /// Whether it is the address of Claude at Google's Vertex AI, which ends with
     /// `/publishers/anthropic`: the model is part of its paths, and its version of the body.
     pub fn is_vertex_claude(&self) -> bool {
-        self.url.ends_with(VERTEX_CLAUDE) && self.kind.format() == WireFormat::Native
+        self.url.trim_end_matches('/').ends_with(VERTEX_CLAUDE)
+            && self.kind.format() == WireFormat::Native
     }
 
     /// The model name for this provider if the client requests `requested`.
