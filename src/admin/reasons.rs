@@ -56,6 +56,7 @@ reasons! {
     BodyNoObject = "body_no_object", "the body must be a JSON object";
     BodyUnreadable = "body_unreadable", "the body could not be read";
     CleanupRuns = "cleanup_runs", "the request log is being cleaned up already";
+    CredentialUnfit = "credential_unfit", "is no credential of this kind: {detail}";
     CredentialUnknown = "credential_unknown", "the credential is not known";
     CrossOrigin = "cross_origin", "a page of another origin made this request";
     CrossSite = "cross_site", "a page of another site made this request";
@@ -67,6 +68,11 @@ reasons! {
         provider groups";
     HasControl = "has_control", "must not contain control characters, or characters that end a \
         line, have no width or change the direction of text";
+    HeaderName = "header_name", "{name} is not the name of a header";
+    HeaderOfGateway = "header_of_gateway", "{name} cannot be added: the gateway sets it, it belongs to \
+        the connection, or it has a credential, which `auth` and `key` are for";
+    HeaderValue = "header_value", "{name} must have visible ASCII and blanks only, and its secret \
+        parts in braces after $";
     HasNul = "has_nul", "must not contain NUL";
     Internal = "internal", "internal error";
     IsMasked = "is_masked", "is the mask of a secret: leave it out to keep the stored one, or enter \
@@ -94,6 +100,8 @@ reasons! {
     MustBeOneOf = "must_be_one_of", "must be one of {allowed}";
     MustBeOverride = "must_be_override", "must be a text, or a JSON object with `message` and \
         maybe `type` and `code`: {detail}";
+    MustBePathTemplate = "must_be_path_template", "must be a path that begins with /, without a query; \
+        its placeholders are model and path, in braces";
     MustBeProxyAddress = "must_be_proxy_address", "must be http://host:port without a path";
     MustBeText = "must_be_text", "must be text";
     MustBeTexts = "must_be_texts", "must be an object of text to text";
@@ -111,6 +119,7 @@ reasons! {
     NotLoggedIn = "not_logged_in", "not logged in";
     NothingToChange = "nothing_to_change", "nothing to change: send at least one of the fields that \
         can change";
+    OtherCredential = "other_credential", "enter it again: another kind of credential is needed";
     OtherDestination = "other_destination", "enter it again: the stored key is only sent to the \
         scheme, host and port that it was entered for";
     OtherProxy = "other_proxy", "enter it again: the stored key is only sent through the HTTP \

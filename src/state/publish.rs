@@ -10,6 +10,7 @@ use super::snapshot::Snapshot;
 use crate::crypto::key_ring::KeyRing;
 use crate::crypto::vault::{self, SealedFor, Vault};
 use crate::domain::clock::{Clock, SystemClock, Timestamp};
+use crate::domain::credentials::Credentials;
 use crate::domain::error_rule::ErrorRule;
 use crate::domain::word::SensitiveWord;
 use crate::policy::error_rules::ErrorRules;
@@ -152,8 +153,8 @@ fn made(everything: Everything, vault: &Vault, former: &Snapshot) -> (Snapshot, 
     let mut lack_key = 0;
     for StoredProvider { mut provider, key_cipher } in providers {
         match vault.open(SealedFor::ProviderKey(provider.id), &key_cipher) {
-            Ok(key) => {
-                provider.key = key;
+            Ok(text) => {
+                provider.set_credentials(Credentials::read(text));
                 snapshot.providers.push(Arc::new(provider));
             }
             Err(e) => {

@@ -7,9 +7,12 @@
 use std::borrow::Cow;
 
 use http::HeaderValue;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::domain::format::WireFormat;
+use crate::domain::path_template;
+use crate::domain::provider::Provider;
+use crate::formats::native::vertex;
 use crate::formats::route::StoredCall;
 
 /// A provider's base address, split into its parts.
@@ -32,6 +35,13 @@ pub struct Endpoint {
     /// What the calls of each format follow, in the order of [`WireFormat::ALL`]. Made for each
     /// call, it took 600 instructions.
     before_calls: [String; 4],
+    /// Claude at Vertex AI, which has paths of its own.
+    is_vertex_claude: bool,
+    /// The provider's own form of paths.
+    template: Option<String>,
+    /// The provider's own parameters, percent-encoded, and the names of them.
+    query: String,
+    query_names: Vec<String>,
 }
 
 /// The operation of a provider.
@@ -63,6 +73,18 @@ pub enum ProviderCall<'a> {
     /// The page of the list after the one that ended with this; the whole list in formats whose
     /// lists have no pages.
     ListModelsAfter(&'a str),
+}
+
+impl<'a> ProviderCall<'a> {
+    /// The model that the call names.
+    const fn model(self) -> Option<&'a str> {
+        match self {
+            Self::Generate { model, .. }
+            | Self::CountTokens { model }
+            | Self::Endpoint { model, .. } => Some(model),
+            Self::Stored(_) | Self::ListModels | Self::ListModelsAfter(_) => None,
+        }
+    }
 }
 
 /// Why an address is not a base address; completes "the address …".
@@ -118,9 +140,37 @@ impl Endpoint {
         let before_calls = Default::default();
         let host_header = HeaderValue::try_from(authority.as_str());
         let host_header = host_header.map_err(|_| EndpointError::NotAbsolute)?;
-        let mut endpoint =
-            Self { tls, host, port, authority, host_header, base, is_complete, before_calls };
+        let (template, query, query_names) = Default::default();
+        let mut endpoint = Self {
+            tls,
+            host,
+            port,
+            authority,
+            host_header,
+            base,
+            is_complete,
+            before_calls,
+            is_vertex_claude: false,
+            template,
+            query,
+            query_names,
+        };
         endpoint.before_calls = WireFormat::ALL.map(|format| endpoint.before_calls_of(format));
+        Ok(endpoint)
+    }
+
+    /// A provider's address, with its own form of paths and its own parameters.
+    ///
+    /// # Errors
+    /// As [`Endpoint::parse`].
+    pub fn of(provider: &Provider) -> Result<Self, EndpointError> {
+        let mut endpoint = Self::parse(&provider.url)?;
+        endpoint.is_vertex_claude = provider.is_vertex_claude();
+        endpoint.template.clone_from(&provider.path_template);
+        let own = &provider.query;
+        endpoint.query_names = own.iter().map(|(name, _)| name.clone()).collect();
+        let encoded = own.iter().map(|(name, value)| [segment(name), segment(value)].join("="));
+        endpoint.query = encoded.collect::<Vec<_>>().join("&");
         Ok(endpoint)
     }
 
@@ -130,11 +180,67 @@ impl Endpoint {
         if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
     }
 
+    /// Path and query of a call in `format`. `query` is the client's, if it has one; the
+    /// provider's own parameters replace those of the same name.
+    pub fn target(
+        &self,
+        format: WireFormat,
+        call: ProviderCall<'_>,
+        query: Option<&str>,
+    ) -> String {
+        let mut target = self.path(format, call);
+        let mut add = |parameters: &str| {
+            target.push(if target.contains('?') { '&' } else { '?' });
+            target.push_str(parameters);
+        };
+        if self.query.is_empty() {
+            query.into_iter().for_each(add);
+            return target;
+        }
+        let is_own = |one: &&str| {
+            let name = percent_decode_str(one.split('=').next().unwrap_or_default());
+            let name = name.decode_utf8_lossy();
+            self.query_names.iter().any(|own| *own == name)
+        };
+        let others = query.into_iter().flat_map(|query| query.split('&'));
+        others.filter(|one| !is_own(one)).for_each(&mut add);
+        add(&self.query);
+        target
+    }
+
     /// The path (and the query that the call itself needs) of a call in `format`.
-    pub fn path(&self, format: WireFormat, call: ProviderCall<'_>) -> String {
+    fn path(&self, format: WireFormat, call: ProviderCall<'_>) -> String {
+        if let Some(template) = &self.template {
+            let path = Self::path_after("", format, call);
+            let model = call.model().map(segment);
+            let filled =
+                path_template::filled(template, path.trim_start_matches('/'), model.as_deref());
+            if let Some(filled) = filled {
+                return [&*self.base, &filled].concat();
+            }
+        }
+        if self.is_vertex_claude {
+            return self.vertex_claude(call);
+        }
         let formats = WireFormat::ALL.iter().zip(&self.before_calls);
         let before = formats.filter(|(its, _)| **its == format).map(|(_, before)| before);
-        let before = before.map(String::as_str).next().unwrap_or_default();
+        Self::path_after(before.map(String::as_str).next().unwrap_or_default(), format, call)
+    }
+
+    /// The path of a call to Claude at Vertex AI, which lists no models.
+    fn vertex_claude(&self, call: ProviderCall<'_>) -> String {
+        let (model, verb) = match call {
+            ProviderCall::Generate { model, stream: true } => (model, "streamRawPredict"),
+            ProviderCall::CountTokens { .. } => ("count-tokens", "rawPredict"),
+            call => match call.model() {
+                Some(model) => (model, "rawPredict"),
+                None => return [&self.base, "/models"].concat(),
+            },
+        };
+        format!("{}/models/{}:{verb}", self.base, segment(&vertex::model_name(model)))
+    }
+
+    fn path_after(before: &str, format: WireFormat, call: ProviderCall<'_>) -> String {
         let at = |call: &str| [before, call].concat();
         let of = |model: &str, verb: &str| at(&format!("/models/{}:{verb}", segment(model)));
         match (format, call) {

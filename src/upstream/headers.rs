@@ -17,10 +17,8 @@ use pingora::http::RequestHeader;
 
 use super::endpoint::Endpoint;
 use crate::domain::network;
-use crate::domain::provider::{Provider, ProviderType};
+use crate::domain::provider::Provider;
 
-const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-const X_GOOG_API_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const NATIVE_BETA: HeaderName = HeaderName::from_static("anthropic-beta");
 /// The native format's version header, with the version of converted requests.
@@ -97,6 +95,7 @@ fn is_of_this_hop(name: &str) -> bool {
             | "x-client-ip"
             | "x-alt-api-key"
             | "x-goog-api-key"
+            | "api-key"
             | "http2-settings"
     )
 }
@@ -125,6 +124,21 @@ fn reshapes(name: &str) -> bool {
     )
 }
 
+/// Whether an operator may add a header of this name (in lower case) to the requests to a provider:
+/// one that the gateway sets, that belongs to the connection or that has a credential may not be.
+pub fn may_be_added(name: &str) -> bool {
+    let is_set = matches!(
+        name,
+        "accept"
+            | "anthropic-beta"
+            | "anthropic-version"
+            | "content-type"
+            | "traceparent"
+            | "tracestate"
+    );
+    !is_set && !in_any_spelling(name, is_never_forwarded)
+}
+
 /// The forms of a reply that usage can be read from, and those that leave the choice to the
 /// provider.
 const READABLE: [&str; 5] =
@@ -145,6 +159,8 @@ pub struct HeadParts<'a> {
     pub client: &'a HeaderMap,
     /// Has the credential, and whether the client's address is forwarded.
     pub provider: &'a Provider,
+    /// The access token, as the value of its header, if the credential is exchanged for one.
+    pub token: Option<&'a HeaderValue>,
     /// Has the authority, and whether TLS is used.
     pub endpoint: &'a Endpoint,
     /// Path and query.
@@ -201,7 +217,10 @@ pub fn build(method: http::Method, parts: &HeadParts<'_>) -> pingora::Result<Req
         let form = parts.form.and_then(|form| HeaderValue::from_str(form).ok());
         headers.insert(header::CONTENT_TYPE, form.unwrap_or(json));
     }
-    credential(&mut headers, parts.provider)?;
+    for (name, value) in &parts.provider.custom_headers {
+        headers.insert(name, value.clone());
+    }
+    credential(&mut headers, parts.provider, parts.token)?;
     if parts.provider.kind.format() == crate::domain::format::WireFormat::Native
         && !headers.contains_key(&NATIVE_VERSION.0)
     {
@@ -294,22 +313,27 @@ fn connection_listed(client: &HeaderMap) -> Vec<String> {
         .collect()
 }
 
-fn credential(headers: &mut HeaderMap, provider: &Provider) -> pingora::Result<()> {
-    let key = provider.key.expose();
-    if key.is_empty() {
-        return Ok(());
-    }
-    let (name, value) = match provider.kind {
-        ProviderType::Native => (X_API_KEY, HeaderValue::from_str(key)),
-        ProviderType::NativeAuth | ProviderType::Responses | ProviderType::Chat => {
-            (header::AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {key}")))
-        }
-        ProviderType::AltCli => (X_GOOG_API_KEY, HeaderValue::from_str(key)),
+fn credential(
+    headers: &mut HeaderMap,
+    provider: &Provider,
+    token: Option<&HeaderValue>,
+) -> pingora::Result<()> {
+    let auth = provider.auth;
+    let Some((name, before)) = auth.header(provider.kind) else { return Ok(()) };
+    let mut value = match (token, provider.key.expose()) {
+        (Some(token), _) => token.clone(),
+        (None, "") => return Ok(()),
+        (None, _) if auth.is_exchanged() => return Err(invalid("no access token")),
+        (None, key) if before.is_empty() => key_value(HeaderValue::from_str(key))?,
+        (None, key) => key_value(HeaderValue::from_str(&format!("{before}{key}")))?,
     };
-    let mut value = value.map_err(|_| invalid("the provider's key"))?;
     value.set_sensitive(true);
     headers.insert(name, value);
     Ok(())
+}
+
+fn key_value<E>(value: Result<HeaderValue, E>) -> pingora::Result<HeaderValue> {
+    value.map_err(|_| invalid("the provider's key"))
 }
 
 /// `Host` for HTTP/1; scheme and authority in the target for HTTP/2.

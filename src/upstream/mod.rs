@@ -14,6 +14,7 @@ pub mod pool;
 pub mod probe;
 mod probe_error;
 pub mod resolve;
+pub mod tokens;
 
 pub use endpoint::{Endpoint, EndpointError, ProviderCall};
 pub use one_write::OneWrite;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use http::HeaderValue;
 use parking_lot::{Mutex, RwLock};
 use pingora::connectors::ConnectorOptions;
 use pingora::connectors::http::Connector;
@@ -21,6 +22,7 @@ use super::direct::Direct;
 use super::endpoint::{Endpoint, EndpointError};
 use super::one_write::OneWrite;
 use super::resolve::{ResolveError, Resolver};
+use super::tokens::TokenSource;
 use crate::domain::clock::Timestamp;
 use crate::domain::fast_map::FastMap;
 use crate::domain::ids::ProviderId;
@@ -50,6 +52,8 @@ struct ParsedAddress {
     /// Keeps connections of different providers, and of different versions of one, apart in the
     /// pool.
     group: u64,
+    /// Where its access tokens come from, if it has any.
+    tokens: Option<Result<TokenSource, String>>,
     /// The last link; valid as long as address and times are the same.
     link: Mutex<Option<Arc<Link>>>,
 }
@@ -125,6 +129,20 @@ impl Upstreams {
         let link = Arc::new(self.make(&target, address, times));
         *last = Some(Arc::clone(&link));
         Ok(link)
+    }
+
+    /// The access token of a provider whose credential is exchanged for one, as the value of its
+    /// header.
+    ///
+    /// # Errors
+    /// Why there is none; the text can be shown.
+    pub async fn token(&self, provider: &Provider, now: Timestamp) -> Result<HeaderValue, String> {
+        let target = self.target(provider).map_err(|error| error.to_string())?;
+        match &target.tokens {
+            Some(Ok(source)) => source.token(now).await,
+            Some(Err(why)) => Err(why.clone()),
+            None => Err("the provider's credential is sent as it is".to_owned()),
+        }
     }
 
     fn make(&self, target: &ParsedAddress, address: SocketAddr, times: LinkTimes) -> Link {
@@ -215,7 +233,7 @@ impl Upstreams {
         if let Some(target) = self.targets.read().get(&version) {
             return Ok(Arc::clone(target));
         }
-        let endpoint = Endpoint::parse(&provider.url).map_err(LinkError::Address)?;
+        let endpoint = Endpoint::of(provider).map_err(LinkError::Address)?;
         let proxy = provider
             .proxy_url
             .as_deref()
@@ -225,7 +243,8 @@ impl Upstreams {
         let mut hasher = DefaultHasher::new();
         (version, &provider.url, &provider.proxy_url).hash(&mut hasher);
         let (endpoint, link) = (Arc::new(endpoint), Mutex::default());
-        let target = Arc::new(ParsedAddress { endpoint, proxy, group: hasher.finish(), link });
+        let (tokens, group) = (TokenSource::of(provider), hasher.finish());
+        let target = Arc::new(ParsedAddress { endpoint, proxy, group, tokens, link });
         let mut targets = self.targets.write();
         if targets.len() >= CAPACITY {
             targets.clear();

@@ -9,6 +9,8 @@ use http::HeaderMap;
 
 use super::endpoint::{Endpoint, ProviderCall};
 use super::headers::{self, HeadParts};
+use super::tokens::TokenSource;
+use crate::domain::clock::{Clock, SystemClock};
 use crate::domain::provider::Provider;
 
 pub use super::probe_error::{ProbeError, ProbeFault};
@@ -55,13 +57,20 @@ async fn ask(
     body: Option<String>,
 ) -> Result<(u16, Vec<u8>), ProbeError> {
     let bad = |text: String| ProbeError::new(ProbeFault::BadAddress, text);
-    let endpoint =
-        Endpoint::parse(&provider.url).map_err(|error| bad(format!("the address {error}")))?;
-    let target = endpoint.path(provider.kind.format(), call);
+    let endpoint = Endpoint::of(provider).map_err(|error| bad(format!("the address {error}")))?;
+    let token = match TokenSource::of(provider) {
+        None => None,
+        Some(source) => {
+            let token = source.map_err(bad)?.token(SystemClock.now()).await;
+            Some(token.map_err(|text| ProbeError::new(ProbeFault::NoToken, text))?)
+        }
+    };
+    let target = endpoint.target(provider.kind.format(), call, None);
     let method = if body.is_some() { http::Method::POST } else { http::Method::GET };
     let parts = HeadParts {
         client: &HeaderMap::new(),
         provider,
+        token: token.as_ref(),
         endpoint: &endpoint,
         target: &target,
         body_len: body.as_ref().map(String::len),

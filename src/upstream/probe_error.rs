@@ -10,6 +10,8 @@ pub enum ProbeFault {
     BadAddress,
     /// The name does not resolve.
     UnknownHost,
+    /// The credential could not be exchanged for an access token.
+    NoToken,
     /// The host answered that nothing listens on the port.
     ConnectionRefused,
     /// The TLS handshake failed, for instance because of the certificate.

@@ -34,6 +34,10 @@ pub enum Form {
     Any,
     /// Visible ASCII without blanks.
     Header,
+    /// As a header, or a JSON object.
+    Credential,
+    /// Begins with `/`.
+    Path,
     TimeOfDay,
     BaseUrl,
     ProxyUrl,
@@ -128,6 +132,8 @@ fn kind(name: &str, schema: &Value) -> Kind {
 fn form(name: &str, schema: &Value) -> Form {
     match schema["format"].as_str() {
         _ if schema["pattern"] == "^[!-~]*$" => Form::Header,
+        _ if schema["pattern"] == "^/" => Form::Path,
+        _ if name == "key" && schema["pattern"].is_string() => Form::Credential,
         Some("uri") if name == "proxy_url" => Form::ProxyUrl,
         Some("uri") if name == "url" => Form::BaseUrl,
         Some("uri") => Form::Webhook,
@@ -148,6 +154,7 @@ pub fn of_kind(name: &str, kind: &Kind) -> Value {
         Kind::Decimal { max: 1, .. } => json!(0.5),
         Kind::Decimal { .. } => json!(1.25),
         Kind::Text { form: Form::TimeOfDay, .. } => json!("08:30"),
+        Kind::Text { form: Form::Path, .. } => json!("/{path}"),
         Kind::Text { form: Form::BaseUrl, .. } => json!("https://up.example/v1"),
         Kind::Text { form: Form::ProxyUrl, .. } => json!("http://proxy.example:3128"),
         Kind::Text { form: Form::Webhook, .. } => json!("http://127.0.0.1:9/hook"),

@@ -146,6 +146,19 @@ fn text(min: usize, max: usize, form: Form) -> Vec<Case> {
             (json!("é".repeat(min.max(1))), Some("INVALID_FORMAT")),
             (json!("a b"), Some("INVALID_FORMAT")),
         ]),
+        Form::Credential => cases.extend([
+            (json!("~".repeat(4096)), None),
+            (json!("~".repeat(4097)), Some("MAX_LENGTH")),
+            (json!(" !x\n"), None),
+            (json!("é"), Some("INVALID_FORMAT")),
+            (json!("a b"), Some("INVALID_FORMAT")),
+            (json!("{ }x"), Some("INVALID_FORMAT")),
+        ]),
+        Form::Path => cases.extend([
+            (json!("/{model}/a/{path}"), None),
+            (json!("a"), Some("INVALID_FORMAT")),
+            (json!("/{x}"), Some("INVALID_FORMAT")),
+        ]),
         Form::TimeOfDay => cases.extend([
             (json!("23:59"), None),
             (json!("9:05"), None),

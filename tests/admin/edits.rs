@@ -53,6 +53,7 @@ fn another(field: &Field) -> Value {
         Kind::Moment => json!("2028-02-29T10:00:00Z"),
         _ if field.name == "key" => json!("another-credential-9876543210"),
         Kind::Text { .. } if field.name.ends_with("url") => json!("http://other.example:8080"),
+        Kind::Text { form: Form::Path, .. } => json!("/other/{path}"),
         Kind::Text { form: Form::TimeOfDay, .. } => json!("21:15"),
         Kind::Text { form: Form::Webhook, .. } => json!("http://127.0.0.1:9/other"),
         Kind::Text { .. } => json!("other"),

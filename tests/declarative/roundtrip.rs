@@ -106,7 +106,8 @@ async fn providers(bed: &Bed, rng: &mut Rng) {
     for n in 0..8 {
         let kinds = ["native", "native-auth", "responses", "chat-compatible", "alt-cli"];
         let fields = json!({"name": format!("{n} {}", name(rng)), "url": format!("https://p{n}.example.com/x"),
-            "key": format!("the-credential-{n}-{}", rng.u64(..)), "provider_type": kinds[rng.usize(..5)], "weight": rng.u32(1..100),
+            "key": format!("the-credential-{n}-{}", rng.u64(..)), "provider_type": kinds[rng.usize(..5)], "auth": "api-key",
+            "custom_headers": {"x-a": "b ${secret-part-0123456789} c", "x-plain": "$d"}, "query": {"api-version": "v 1"}, "path_template": maybe(rng, json!("/{model}/{path}")), "weight": rng.u32(1..100),
             "priority": rng.i32(-5..5), "cost_multiplier": format!("0.{:04}", rng.u32(1..9999)), "note": text(rng),
             "group_tag": maybe(rng, json!("b,a")), "allowed_models": ["claude-*", model(rng)], "is_enabled": rng.bool(),
             "model_redirects": {"a": "b", "yes": "no"}, "denied_features": maybe(rng, json!(["maps"])), "allowed_features": ["billing_policy"], "limit_daily_usd": maybe(rng, json!(0)), "streaming_idle_timeout_ms": maybe(rng, json!(0)),

@@ -20,6 +20,7 @@ mod cache_misses;
 mod changed_meanwhile;
 mod client_address;
 mod client_versions;
+mod clouds;
 mod conversion;
 mod crash;
 mod credentials;

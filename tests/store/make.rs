@@ -18,6 +18,7 @@ use tollgate::domain::provider::{
     AnthropicHost, BreakerSettings, InstructionsStrategy, LastError, Provider, ProviderTimeouts,
     ProviderType, SwitchedOff,
 };
+use tollgate::domain::provider_auth::ProviderAuth;
 use tollgate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
 use tollgate::domain::secret::Secret;
 use tollgate::domain::usage::{ServiceTier, Usage};
@@ -111,6 +112,11 @@ pub fn provider() -> Provider {
         url: "https://up.example/v1?x='".to_owned(),
         key: Secret::default(),
         kind: ProviderType::NativeAuth,
+        auth: ProviderAuth::ApiKey,
+        custom_headers: Vec::new(),
+        header_secrets: Vec::new(),
+        query: vec![("z".to_owned(), "y&".to_owned()), ("a".to_owned(), String::new())],
+        path_template: Some("/{model}/{path}".to_owned()),
         is_enabled: false,
         weight: 100,
         priority: i32::MIN,

@@ -47,6 +47,7 @@ pub(super) fn compose(
         finish,
         usage,
         include_usage: asked.include_usage,
+        prompt_filter: directive.prompt_filter,
         deltas: directive.events,
         pings: directive.pings,
         verdict: directive.safeguards,
@@ -197,7 +198,7 @@ mod tests {
         let mut asked = asked("use tool look {\"at\":\"it\"}");
         asked.offered = vec!["look".to_owned()];
         let (format, operation) = (WireFormat::Native, MockOperation::Generate);
-        let route = Route { format, operation, model: None, stream: None, wrapped: false };
+        let route = Route::plain(format, operation);
         for (thinks, parts) in [(false, 1), (true, 2)] {
             asked.thinks = thinks;
             let reply = compose(&route, &asked, &Directive::default(), Value::Null, 1);

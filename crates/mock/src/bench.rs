@@ -74,6 +74,7 @@ fn prebuild(format: WireFormat) -> Prebuilt {
         verdict: Verdict::default(),
         usage: Some(usage),
         include_usage: true,
+        prompt_filter: false,
         deltas: Some(TEXT_EVENTS),
         pings: 0,
         wrapped: false,

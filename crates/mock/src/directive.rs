@@ -79,6 +79,8 @@ pub struct Directive {
     pub error_in_200: bool,
     /// Leave usage out of the reply.
     pub no_usage: bool,
+    /// Chat-compatible streams: Azure's first chunk, with the result of its content filter.
+    pub prompt_filter: bool,
     /// The reply contains the user's last text.
     pub echo: bool,
     /// `false`: accept any request that can be answered at all.

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::ask::{self, MockAsk};
 use super::bench;
+use super::cloud;
 use super::directive::{self, Directive, DirectiveError, Layer};
 use super::endpoints;
 use super::instance::Mock;
@@ -100,8 +101,12 @@ fn judge(mock: &Mock, parts: &Parts, bytes: &Bytes, serial: u64) -> (StagedAnswe
     let body = match &route.operation {
         MockOperation::Endpoint(endpoint) => endpoints::body(endpoint, parts, bytes),
         _ => serde_json::from_slice::<Value>(bytes)
-            .map_err(|error| strict::bad_json(route.format, &error)),
+            .map_err(|error| strict::bad_json(route.format, &error))
+            .and_then(|body| cloud::native(&route, body)),
     };
+    if route.operation == MockOperation::Token {
+        return token(mock, serial);
+    }
     let mut asked = body.as_ref().map(|body| ask::read(&route, body)).unwrap_or_default();
     let directive = match directive_for(mock, parts, &route, &mut asked) {
         Ok(directive) => directive,
@@ -119,6 +124,16 @@ fn judge(mock: &Mock, parts: &Parts, bytes: &Bytes, serial: u64) -> (StagedAnswe
         Ok(()) => stage::answer(&route, &directive, parts, body, &asked, serial),
     };
     (answer, directive)
+}
+
+/// The answer of a token endpoint.
+fn token(mock: &Mock, serial: u64) -> (StagedAnswer, Directive) {
+    let (mut layers, scripted) = mock.layers("token", true);
+    layers.extend(scripted);
+    let directive = directive::merge(layers).unwrap_or_default();
+    let usual = || StagedAnswer::json(WireFormat::Chat, &cloud::token(serial));
+    let scripted = stage::scripted(WireFormat::Chat, &directive, false);
+    (scripted.unwrap_or_else(usual), directive)
 }
 
 /// Merges the layers for this request; takes the marker out of the asked text.
@@ -164,8 +179,8 @@ fn directive_for(
 fn credential(parts: &Parts) -> Option<String> {
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = header("authorization").and_then(|value| value.strip_prefix("Bearer "));
-    let found =
-        header("x-api-key").or(bearer).or_else(|| header("x-goog-api-key")).map(str::to_owned);
+    let found = header("x-api-key").or_else(|| header("api-key")).or(bearer);
+    let found = found.or_else(|| header("x-goog-api-key")).map(str::to_owned);
     found.or_else(|| query(parts).remove("key")).filter(|key| !key.is_empty())
 }
 

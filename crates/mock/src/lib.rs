@@ -17,13 +17,16 @@
 //! `/mock/stats` takes the counts `started`, `finished`, `dropped` and `connections`, and
 //! `timeout_ms`. [`directive`] defines the instructions for a reply, [`answer`] the default
 //! behaviour. Strict mode, on unless `strict` is false, refuses what the real services would
-//! refuse, with their messages: see [`strict`].
+//! refuse, with their messages: see [`strict`]. Paths of Azure and Vertex AI lead to the same
+//! services; `/google/token` and `/TENANT/oauth2/v2.0/token` answer access tokens, with the
+//! directives of the key `token`.
 
 #![cfg_attr(not(test), deny(unreachable_pub, missing_docs))]
 
 mod answer;
 mod ask;
 mod bench;
+mod cloud;
 mod control;
 pub mod directive;
 mod endpoints;

@@ -1,5 +1,6 @@
 //! Maps a path to the format and operation of the real services.
 
+use super::cloud;
 use tollgate_formats::domain::endpoint::ApiEndpoint;
 use tollgate_formats::domain::format::WireFormat;
 
@@ -14,6 +15,8 @@ pub(super) enum MockOperation {
     Stored(String, String),
     ListModels,
     GetModel(String),
+    /// A cloud's access token.
+    Token,
 }
 
 /// A parsed path. The format of `/v1/models` is a guess until the headers are read.
@@ -27,16 +30,23 @@ pub(super) struct Route {
     pub stream: Option<bool>,
     /// `/v1internal`: the body is wrapped as `{model, request}`, the reply as `{response}`.
     pub wrapped: bool,
+    /// Claude at Vertex AI: the body has the form's version in place of the model.
+    pub vertex: bool,
 }
 
 impl Route {
-    const fn plain(format: WireFormat, operation: MockOperation) -> Self {
-        Self { format, operation, model: None, stream: None, wrapped: false }
+    pub(super) const fn plain(format: WireFormat, operation: MockOperation) -> Self {
+        Self { format, operation, model: None, stream: None, wrapped: false, vertex: false }
     }
 }
 
 /// The route of `path`, or `None` if the real services would answer 404.
 pub(super) fn parse(path: &str) -> Option<Route> {
+    cloud::route(path).or_else(|| own(path))
+}
+
+/// The route of a path of the format's own service.
+pub(super) fn own(path: &str) -> Option<Route> {
     use MockOperation::{CountTokens, Generate, GetModel, ListModels};
     let route = match path {
         "/v1/messages" => Route::plain(WireFormat::Native, Generate),
@@ -90,6 +100,7 @@ fn alt_verb(verb: &str, model: Option<&str>) -> Option<Route> {
         model: model.map(str::to_owned),
         stream,
         wrapped: false,
+        vertex: false,
     })
 }
 

@@ -53,6 +53,8 @@ pub(super) struct MockReply {
     pub usage: Option<Usage>,
     /// Chat-compatible streams: the client requested the usage chunk.
     pub include_usage: bool,
+    /// Chat-compatible streams: the first chunk has the result of a content filter, and no choice.
+    pub prompt_filter: bool,
     /// Text deltas in a stream; `None`: by length.
     pub deltas: Option<usize>,
     /// Keep-alive events before the first content.

@@ -82,7 +82,7 @@ pub(super) fn answer(
                 Err(fault) => StagedAnswer::fault(format, &fault),
             };
         }
-        MockOperation::Generate | MockOperation::CountTokens => {}
+        MockOperation::Generate | MockOperation::CountTokens | MockOperation::Token => {}
     }
     let body = match body {
         Ok(body) => body,
@@ -106,7 +106,11 @@ pub(super) fn answer(
 }
 
 /// Replies that a directive defines for any request.
-fn scripted(format: WireFormat, directive: &Directive, stream: bool) -> Option<StagedAnswer> {
+pub(super) fn scripted(
+    format: WireFormat,
+    directive: &Directive,
+    stream: bool,
+) -> Option<StagedAnswer> {
     let status = directive.status;
     if let Some(body) = &directive.body {
         let text = body.as_str().map_or_else(|| body.to_string(), str::to_owned);

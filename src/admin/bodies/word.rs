@@ -16,6 +16,7 @@ use crate::domain::key::CacheTtl;
 use crate::domain::limits::ResetMode;
 use crate::domain::matching::MatchType;
 use crate::domain::provider::{AnthropicHost, InstructionsStrategy, ProviderType};
+use crate::domain::provider_auth::ProviderAuth;
 use crate::domain::user::Role;
 use crate::formats::invoice::FileKind;
 
@@ -105,6 +106,7 @@ words! {
     InstructionsStrategy: Auto, ForceOfficial, KeepOriginal;
     InvoiceKind: Anthropic, OpenAi;
     MatchType: Contains, Exact, Regex;
+    ProviderAuth: Auto, XApiKey, Bearer, XGoogApiKey, ApiKey, GcpServiceAccount, AzureEntra, None;
     ProviderType: Native, NativeAuth, Responses, Chat, AltCli;
     ResetMode: Fixed, Rolling;
     Role: Admin, User;

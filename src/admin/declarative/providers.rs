@@ -12,12 +12,14 @@ use super::secrets::{self, WithKey, Written};
 use super::section::{self, Row, Section};
 use super::work::Work;
 use crate::admin::actions::providers::fields::{self, ProviderFields};
-use crate::admin::actions::providers::{destination, is_another};
+use crate::admin::actions::providers::{credentials, destination, is_another};
 use crate::admin::bodies::Shape;
 use crate::admin::envelope::{ApiError, Code};
+use crate::admin::reasons::Reason;
 use crate::admin::records::provider::ProviderRecord;
 use crate::crypto::vault::{SealedFor, Vault};
 use crate::domain::clock::Timestamp;
+use crate::domain::credentials::{Credentials, CustomHeader};
 use crate::domain::provider::Provider;
 use crate::domain::secret::{MASK, Secret};
 use crate::state::reseal;
@@ -25,6 +27,14 @@ use crate::store::StoredProvider;
 
 /// The upstream's credential.
 pub(super) const CREDENTIAL: &str = "key";
+
+/// Its own headers, which may have secret parts.
+const HEADERS: &str = "custom_headers";
+
+/// What is secret of a provider; `None` if it cannot be opened.
+fn credentials_of(provider: &WithKey<Provider>) -> Option<Credentials> {
+    provider.key.clone().map(Credentials::read)
+}
 
 /// A stored provider, of which no other credential is written.
 fn opened(vault: &Vault, stored: &StoredProvider) -> WithKey<Provider> {
@@ -38,7 +48,8 @@ impl Section for WithKey<Provider> {
     fn form(&self) -> Result<Option<Form>, ApiError> {
         let mut shown = self.record.clone();
         shown.is_enabled |= shown.switched_off.is_some();
-        let record = ProviderRecord::new(&shown, self.masked());
+        let credentials = credentials_of(self);
+        let record = ProviderRecord::new(&shown, credentials.as_ref());
         form::of(&record, Shape::of::<ProviderFields>()).map(Some)
     }
 
@@ -46,8 +57,15 @@ impl Section for WithKey<Provider> {
         format!("provider {}", self.record.id)
     }
 
-    fn secret(&self, _: Option<&Self>) -> Option<&'static str> {
-        self.is_another.then_some(CREDENTIAL)
+    fn secret(&self, before: Option<&Self>) -> Option<&'static str> {
+        let parts = |of: &Self| credentials_of(of).map(|one| (one.header_secrets(), one.key));
+        match (parts(self), before.and_then(parts)) {
+            _ if !self.is_another => None,
+            (Some((headers, key)), Some((old_headers, old_key))) if key == old_key => {
+                (headers != old_headers).then_some(HEADERS)
+            }
+            _ => Some(CREDENTIAL),
+        }
     }
 
     fn defaults() -> Result<Form, ApiError> {
@@ -134,18 +152,72 @@ fn read(
                 return Ok(None);
             }
         }
-        (None, Some(before)) => {
-            if let Err(refusal) = destination::check(&before.provider, &target) {
-                work.faults.take(at, refusal)?;
-            }
-        }
+        (None, Some(_)) => {}
         (None, None) => {
             let what = "is required for a new provider, and not masked: write it, or name it as \
                         ${NAME} or file:PATH";
             work.faults.add(Code::REQUIRED_FIELD, &place, what);
+            return Ok(Some((target, None)));
         }
     }
-    Ok(Some((target, key)))
+    let headers = credentials::headers_of(&sent.custom_headers).unwrap_or_default();
+    let headers = unsealed(work, headers, &secrets::purpose_of(&target), at);
+    match merged(work.desk.vault, before, &target, key, headers) {
+        Ok(packed) => Ok(Some((target, packed))),
+        Err(refusal) => {
+            work.faults.take(at, refusal)?;
+            Ok(Some((target, None)))
+        }
+    }
+}
+
+/// The secret parts of headers, opened where the document has them sealed.
+fn unsealed(
+    work: &mut Work<'_>,
+    mut headers: Vec<CustomHeader>,
+    purpose: &str,
+    at: &str,
+) -> Vec<CustomHeader> {
+    for header in &mut headers {
+        let opened = header.replaced(|part| {
+            let place = format!("{at}/{HEADERS}/{}", header.name);
+            let mut open = |part: &str| match Written::read(Some(part.into())) {
+                sealed @ Written::Sealed(_) => sealed.opened(work, purpose, &place).flatten(),
+                _ => None,
+            };
+            let opened = open(part);
+            format!("${{{}}}", opened.as_ref().map_or(part, Secret::expose))
+        });
+        header.value = Secret::new(opened);
+    }
+    headers
+}
+
+/// What is secret of the provider that is wanted, as one text; `None` if what is stored stays.
+fn merged(
+    vault: &Vault,
+    before: Option<&StoredProvider>,
+    target: &Provider,
+    key: Option<Secret>,
+    headers: Vec<CustomHeader>,
+) -> Result<Option<Secret>, ApiError> {
+    let stored = before.and_then(|before| credentials_of(&opened(vault, before)));
+    // What cannot be opened stays, unless it is written.
+    let is_unknown = key.is_none() && stored.is_none();
+    let wanted = credentials::merge(stored.unwrap_or_default(), key, Some(headers))?;
+    if let Some(before) = before {
+        destination::check(&before.provider, target, &wanted)?;
+    }
+    if !wanted.keeps_key {
+        credentials::check_key(target, &wanted.credentials.key)?;
+    }
+    match (is_unknown, wanted.credentials.headers.is_empty()) {
+        (false, _) => Ok(Some(wanted.credentials.packed())),
+        (true, true) => Ok(None),
+        (true, false) => {
+            Err(ApiError::because(Code::REQUIRED_FIELD, Reason::IsRequired).field(CREDENTIAL))
+        }
+    }
 }
 
 /// What a document does not say of a provider that is there.
@@ -175,9 +247,20 @@ pub(super) fn exported(
     let one = |(stored, nth): (&&StoredProvider, usize)| {
         let opened = opened(vault, stored);
         let mut form = opened.short(&defaults)?;
-        let shown =
-            opened.key.map_or_else(|| Ok(MASK.into()), |key| secret(&opened.record, &key))?;
-        form.insert(CREDENTIAL.to_owned(), shown);
+        let credentials = credentials_of(&opened);
+        let shown = |text: &Secret| secret(&opened.record, text);
+        let key = credentials.as_ref().map_or_else(|| Ok(MASK.into()), |one| shown(&one.key))?;
+        form.insert(CREDENTIAL.to_owned(), key);
+        let headers = credentials.map(|one| one.headers).unwrap_or_default();
+        if let Some(Value::Object(texts)) = form.get_mut(HEADERS) {
+            for header in headers {
+                let value = header.try_replaced(|part| {
+                    let part = shown(&Secret::new(part))?;
+                    Ok::<_, ApiError>(format!("${{{}}}", part.as_str().unwrap_or(MASK)))
+                })?;
+                texts.insert(header.name, value.into());
+            }
+        }
         Ok(numbered(form, nth))
     };
     stored.iter().zip(numbers).map(one).collect()

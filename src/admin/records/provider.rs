@@ -9,7 +9,9 @@ use serde_json::{Map, Value};
 use super::health::AttemptErrorRecord;
 use super::limits::{LimitsRecord, described};
 use super::{Exact, Iso};
+use crate::domain::credentials::Credentials;
 use crate::domain::provider::{Provider, SwitchedOff};
+use crate::domain::secret::MASK;
 
 /// An upstream provider; its key is masked.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -29,6 +31,15 @@ pub struct ProviderRecord {
     pub key: String,
     /// `native`, `native-auth`, `responses`, `chat-compatible` or `alt-cli`.
     pub provider_type: &'static str,
+    /// How the credential is sent: `auto` (as the type has it), `x-api-key`, `bearer`,
+    /// `x-goog-api-key`, `api-key`, `none`, `gcp-service-account` or `azure-entra`.
+    pub auth: &'static str,
+    /// Headers that are added to each request; parts in `${…}` are secret, and masked.
+    pub custom_headers: BTreeMap<String, String>,
+    /// Parameters that are added to the query of each request.
+    pub query: BTreeMap<String, String>,
+    /// The path of calls after `url`; `null` = as the type has it.
+    pub path_template: Option<String>,
     /// A disabled provider gets no requests.
     pub is_enabled: bool,
     /// The share among providers of the same priority, 1–100.
@@ -90,8 +101,10 @@ pub struct ProviderRecord {
 }
 
 impl ProviderRecord {
-    /// `masked_key`: the upstream credential, masked.
-    pub fn new(provider: &Provider, masked_key: String) -> Self {
+    /// `credentials` are shown masked; `None` if they cannot be opened.
+    pub fn new(provider: &Provider, credentials: Option<&Credentials>) -> Self {
+        let masked_key = credentials.map_or_else(|| MASK.to_owned(), |one| one.key.masked());
+        let headers = credentials.map_or(&[][..], |one| one.headers.as_slice());
         let (breaker, timeouts) = (&provider.breaker, &provider.timeouts);
         let tagged = !provider.group_tag.names().is_empty();
         Self {
@@ -100,6 +113,10 @@ impl ProviderRecord {
             url: provider.url.clone(),
             key: masked_key,
             provider_type: provider.kind.as_str(),
+            auth: provider.auth.as_str(),
+            custom_headers: headers.iter().map(|one| (one.name.clone(), one.masked())).collect(),
+            query: provider.query.iter().cloned().collect(),
+            path_template: provider.path_template.clone(),
             is_enabled: provider.is_enabled,
             weight: provider.weight,
             priority: provider.priority,
@@ -172,7 +189,7 @@ pub struct ProviderTest {
     /// for.
     pub stage: &'static str,
     /// `ok`, `connection_refused`, `unknown_host`, `tls_failed`, `timed_out`, `no_connection`,
-    /// `bad_address`, `unauthorized` (401, 403), `not_found` (404), `rate_limited` (429),
+    /// `bad_address`, `no_token`, `unauthorized` (401, 403), `not_found` (404), `rate_limited` (429),
     /// `provider_error` (5xx), `client_error` (any other status), `no_models` (the list is empty:
     /// name a model) or `not_a_reply`.
     pub code: &'static str,

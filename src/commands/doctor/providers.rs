@@ -61,6 +61,7 @@ async fn ask(provider: Arc<Provider>) -> Finding {
 const fn advice(fault: ProbeFault) -> &'static str {
     match fault {
         ProbeFault::BadAddress => "Correct the provider's address or key.",
+        ProbeFault::NoToken => "Correct the provider's key: it is exchanged for an access token.",
         ProbeFault::UnknownHost => "Correct the host in its address, or this machine's DNS.",
         ProbeFault::ConnectionRefused => {
             "Nothing listens there: correct the port, or start the service."

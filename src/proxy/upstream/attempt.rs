@@ -6,6 +6,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use http::HeaderValue;
+
 use super::failure::Failure;
 use super::health_ticket::HealthTicket;
 use super::incoming::Incoming;
@@ -13,6 +15,7 @@ use super::rendered::Rendered;
 use super::timing::{Bound, TimeLeft, Timing};
 use crate::config::Live;
 use crate::domain::provider::Provider;
+use crate::domain::secret::Secret;
 use crate::policy::classify::Counts;
 use crate::policy::failure::NetworkFailure;
 use crate::proxy::context::RequestContext;
@@ -34,6 +37,8 @@ pub struct Attempt {
     pub began: Instant,
     /// The link of the connection; `None` before `upstream_peer` has chosen one.
     pub link: Option<Arc<Link>>,
+    /// The access token, where the provider's credential is exchanged for one.
+    pub token: Option<HeaderValue>,
     timing: Timing,
     /// The complete request was sent and no error has come: the provider may be working on it, and
     /// may bill for it.
@@ -60,6 +65,7 @@ impl Attempt {
             without_reasoning: false,
             began: Instant::now(),
             link: None,
+            token: None,
             timing: Timing::default(),
             is_billable: false,
             rendered: Rendered::default(),
@@ -75,6 +81,13 @@ impl Attempt {
         self.link
             .clone()
             .ok_or_else(|| Failure::network(NetworkFailure::Connect, "no peer was chosen").into())
+    }
+
+    /// What no message and no error may have: the provider's secrets, and its access token.
+    pub fn secrets(&self) -> Vec<Secret> {
+        let token = self.token.as_ref().and_then(|token| token.to_str().ok());
+        let token = token.and_then(|token| token.strip_prefix("Bearer ")).map(Secret::new);
+        self.provider.secrets().cloned().chain(token).collect()
     }
 
     /// How long to wait for the next part.

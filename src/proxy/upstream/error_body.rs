@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use http::header::{CONTENT_ENCODING, RETRY_AFTER};
+use http::header::{CONTENT_ENCODING, HeaderName, RETRY_AFTER};
 use pingora::http::ResponseHeader;
 
 use super::failure::{ErrorStatus, Failure};
@@ -20,6 +20,7 @@ use crate::proxy::coding::{self, Coding};
 /// Some services repeat the request in it: what is wrong is only known from the whole body.
 const ERROR_BODY_MAX: usize = 1024 * 1024;
 const ERROR_BODY_TIME: Duration = Duration::from_secs(5);
+const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 
 /// An error reply, collected before it is judged.
 pub struct ErrorBody {
@@ -65,7 +66,7 @@ impl ErrorBody {
         let body = bom::Filter::default().pass(body);
         Failure::ErrorReply(ErrorStatus {
             status,
-            retry_after: text(&self.head, &RETRY_AFTER),
+            retry_after: text(&self.head, &RETRY_AFTER).or_else(|| after_ms(&self.head)),
             error: error::read(self.format, status, &body),
             body,
             usage: None,
@@ -82,6 +83,12 @@ pub(super) fn in_place(error: UpstreamError, usage: Option<Usage>) -> Failure {
         body: Bytes::new(),
         usage,
     })
+}
+
+/// Azure's form of the header, in milliseconds: as seconds.
+fn after_ms(head: &ResponseHeader) -> Option<String> {
+    let ms: u64 = text(head, &RETRY_AFTER_MS)?.trim().parse().ok()?;
+    Some(format!("{}.{:03}", ms / 1000, ms % 1000))
 }
 
 /// A header's value as text.

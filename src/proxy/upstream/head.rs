@@ -25,14 +25,13 @@ pub(in crate::proxy) fn build(
         _ => Method::POST,
     };
     let format = provider.kind.format();
-    let mut path = endpoint.path(format, forwarding.call(format, &attempt.model));
-    if let Some(query) = rendered.query.take() {
-        path.push('?');
-        path.push_str(&query);
-    }
+    let query = rendered.query.take();
+    let call = forwarding.call(format, &attempt.model);
+    let path = endpoint.target(format, call, query.as_deref());
     let parts = HeadParts {
         client: &session.req_header().headers,
         provider,
+        token: attempt.token.as_ref(),
         endpoint,
         target: &path,
         body_len: (method == Method::POST).then(|| rendered.len()),
@@ -48,5 +47,13 @@ pub(in crate::proxy) fn build(
     };
     *head = headers::build(method, &parts)
         .map_err(|e| Failure::network(NetworkFailure::Connect, e.to_string()))?;
+    if provider.is_vertex_claude() {
+        // There it is part of the body.
+        head.remove_header("anthropic-version");
+        if forwarding.route.operation == Operation::CountTokens {
+            // Betas that it accepts with a request for a reply are refused here.
+            head.remove_header("anthropic-beta");
+        }
+    }
     request.propagate(head)
 }

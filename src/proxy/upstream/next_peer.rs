@@ -70,6 +70,11 @@ async fn prepare(
         LinkError::Resolve(e) => Failure::network(NetworkFailure::Resolve, e.to_string()),
         e => Failure::network(NetworkFailure::Connect, e.to_string()),
     })?;
+    if attempt.provider.auth.is_exchanged() {
+        let token = upstreams.token(&attempt.provider, request.now()).await;
+        let token = token.map_err(|why| Failure::network(NetworkFailure::NoToken, why))?;
+        attempt.token = Some(token);
+    }
     let peer = upstreams.peer(&link, attempt.fresh);
     attempt.link = Some(link);
     Ok(Box::new(peer))

@@ -23,6 +23,7 @@ use crate::domain::provider::{InstructionsStrategy, Provider};
 use crate::domain::trace::TraceId;
 use crate::formats::convert::{self, RequestOptions, proofs};
 use crate::formats::native::safeguards::{self, reply::CheckedReply};
+use crate::formats::native::vertex;
 use crate::formats::peek::{self, Peek, PeekLimits};
 use crate::formats::route::{self, Operation};
 use crate::formats::{count, edit, embeddings, responses::instructions};
@@ -52,6 +53,8 @@ struct RenderSource {
     model: Arc<str>,
     format: WireFormat,
     query: Option<String>,
+    /// The client's version of the native format, for a provider that has it in the body.
+    version: Option<String>,
     model_in_path: bool,
     operation: Operation,
     /// Tool calls are checked by the gateway if the provider does not.
@@ -84,7 +87,11 @@ pub(super) async fn render(
     forwarding: &Forwarding,
     attempt: &Attempt,
 ) -> pingora::Result<Rendered> {
-    let source = RenderSource::of(request, forwarding, attempt);
+    let mut source = RenderSource::of(request, forwarding, attempt);
+    if attempt.provider.is_vertex_claude() && request.format == WireFormat::Native {
+        let version = session.req_header().headers.get("anthropic-version");
+        source.version = version.and_then(|version| Some(version.to_str().ok()?.to_owned()));
+    }
     let rendered = if source.inbound.body_len() <= INLINE_MAX {
         source.render()
     } else {
@@ -116,6 +123,7 @@ impl RenderSource {
             model: Arc::clone(&attempt.model),
             format: ctx.format,
             query: ctx.head.query.clone(),
+            version: None,
             model_in_path: forwarding.route.model_in_path.is_some(),
             operation: forwarding.route.operation.clone(),
             checks: ctx.live.safeguards.model.is_some(),
@@ -176,6 +184,13 @@ impl RenderSource {
             if let Some(body) = edited.map_err(|_| Refusal::Internal)? {
                 rendered.body = body;
             }
+        }
+        if self.provider.is_vertex_claude() {
+            let counted = self.counts_tokens().then_some(&*self.model);
+            let version = self.version.as_deref();
+            let body = vertex::body(&rendered.body, version, counted);
+            rendered.body = body.ok_or(Refusal::Internal)?;
+            rendered.query = None;
         }
         Ok(rendered)
     }

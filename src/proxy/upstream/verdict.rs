@@ -51,11 +51,11 @@ pub(in crate::proxy) fn failed(
             cause = BreakCause::Slow;
         }
         let why = problem.unwrap_or_else(|| failure.describe());
-        let why = failure::masked(&why, &attempt.provider.key);
+        let why = attempt.secrets().iter().fold(why, |why, one| failure::masked(&why, one));
         let error = broken_off(request, forwarding, &mut attempt, why, cause);
         return (Some(attempt), error);
     }
-    match failure.without(&attempt.provider.key) {
+    match attempt.secrets().iter().fold(failure, Failure::without) {
         Failure::Unfit(refusal) => {
             // This provider's format cannot express the request.
             let message = refusal.reply(request.zone()).message;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
+use crate::domain::secret::Secret;
 use crate::policy::failure::FailureKind;
 use crate::policy::provider_state::{Attempts, ProviderState, Recent};
 
@@ -46,10 +47,8 @@ pub struct AttemptError {
 impl AttemptError {
     /// Bounds the text of `failed`, and masks the credential of `provider` in it.
     pub fn new(provider: &Provider, failed: Failed<'_>, at: Timestamp) -> Self {
-        let open = match provider.key.expose() {
-            "" => failed.message.to_owned(),
-            key => failed.message.replace(key, "***"),
-        };
+        let hide = |text: String, secret: &Secret| text.replace(secret.expose(), "***");
+        let open = provider.secrets().fold(failed.message.to_owned(), hide);
         let plain = open.chars().map(|c| if c.is_control() { ' ' } else { c });
         let message: String = plain.take(ERROR_CHARS).collect();
         Self { kind: failed.kind, status: failed.status, message: message.into(), at }

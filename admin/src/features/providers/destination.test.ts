@@ -30,3 +30,10 @@ test("another origin or proxy needs the credential again, another path does not"
     ),
   ).toBeUndefined();
 });
+
+test("another kind of credential must be entered, another header needs none", () => {
+  const provider = { ...stored, auth: "auto" } as Provider;
+  expect(moved(provider, stored.url, "", "api-key")).toBeUndefined();
+  expect(moved(provider, stored.url, "", "azure-entra")).toBe("auth");
+  expect(moved({ ...provider, auth: "azure-entra" }, stored.url, "", "bearer")).toBe("auth");
+});

@@ -10,14 +10,22 @@ function origin(url: string): string {
   }
 }
 
-/** The change: the address's origin, or the proxy. `undefined` if the destination is the same. */
+/** The credential is exchanged for an access token: it has another form than a key. */
+const isExchanged = (auth: string) => auth === "gcp-service-account" || auth === "azure-entra";
+
+/**
+ * The change: the address's origin, the proxy, or the kind of the credential. `undefined` if the
+ * stored credential can be used.
+ */
 export function moved(
   provider: Provider | undefined,
   url: string,
   proxyUrl: string,
-): "address" | "proxy" | undefined {
+  auth = provider?.auth ?? "auto",
+): "address" | "proxy" | "auth" | undefined {
   if (!provider) return undefined;
   if (url.trim() !== provider.url && origin(url.trim()) !== origin(provider.url)) return "address";
   if (proxyUrl.trim() !== (provider.proxyUrl ?? "")) return "proxy";
+  if (auth !== provider.auth && [auth, provider.auth].some(isExchanged)) return "auth";
   return undefined;
 }

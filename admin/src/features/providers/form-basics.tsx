@@ -1,7 +1,7 @@
 /** The first section of a provider's form: where requests go, and a test of it. */
 import type { UseFormReturn } from "react-hook-form";
 import { useTranslation } from "react-i18next";
-import { SelectField, TextField } from "@/parts/fields";
+import { LinesField, SelectField, TextField } from "@/parts/fields";
 import { Section, Switch } from "@/ui/field";
 import { Notice } from "@/ui/status";
 import type { Asked } from "./api";
@@ -9,7 +9,7 @@ import { moved } from "./destination";
 import { useField } from "./form-sections";
 import type { Provider } from "./selection";
 import { Trial } from "./trial";
-import { TYPES, type Values } from "./values";
+import { AUTHS, TYPES, type Values } from "./values";
 import { VendorField } from "./vendor-field";
 
 /** An example address of each format. */
@@ -32,8 +32,14 @@ interface Props {
 export function Basics({ form, provider, isCopy, test }: Props) {
   const { t } = useTranslation();
   const field = useField(form);
-  const [type, url, key, proxy] = form.watch(["provider_type", "url", "key", "proxy_url"]);
-  const elsewhere = moved(provider, url, proxy);
+  const [type, url, key, proxy, auth] = form.watch([
+    "provider_type",
+    "url",
+    "key",
+    "proxy_url",
+    "auth",
+  ]);
+  const elsewhere = moved(provider, url, proxy, auth);
   const kept = provider && !elsewhere ? t("providers.keyKept", { key: provider.key }) : undefined;
   const keyHelp = provider ? kept : t(isCopy ? "providers.keyOfCopy" : "providers.keyHelp");
   const keyAgain = t(elsewhere ? "providers.keyAgain" : "providers.keyUnchanged");
@@ -55,18 +61,44 @@ export function Basics({ form, provider, isCopy, test }: Props) {
         }}
         className="sm:col-span-2"
       />
-      <TextField
-        {...field("key")}
-        help={keyHelp}
-        mono
-        control={{
-          type: "password",
-          autoComplete: "new-password",
-          placeholder: provider && keyAgain,
-        }}
+      <SelectField
+        {...field("auth")}
+        choices={AUTHS.map((value) => ({ value, label: t(`providers.auths.${value}`) }))}
         className="sm:col-span-2"
       />
-      {elsewhere && key === "" && (
+      {auth === "azure-entra" && (
+        <>
+          <TextField {...field("entra_tenant")} mono />
+          <TextField {...field("entra_client")} mono />
+        </>
+      )}
+      {auth === "gcp-service-account" && (
+        <LinesField
+          {...field("key")}
+          label={t("providers.keyFile")}
+          help={kept ?? t("providers.keyFileHelp")}
+          control={{
+            className: "font-mono !text-xs",
+            placeholder: '{"type": "service_account", …}',
+          }}
+          className="sm:col-span-2"
+        />
+      )}
+      {auth !== "none" && auth !== "gcp-service-account" && (
+        <TextField
+          {...field("key")}
+          label={t(auth === "azure-entra" ? "providers.clientSecret" : "providers.fields.key")}
+          help={keyHelp}
+          mono
+          control={{
+            type: "password",
+            autoComplete: "new-password",
+            placeholder: provider && keyAgain,
+          }}
+          className="sm:col-span-2"
+        />
+      )}
+      {elsewhere && key === "" && auth !== "none" && (
         <div className="sm:col-span-2" data-testid="key-wanted">
           <Notice tone="warn">
             {t(`providers.keyMoved.${elsewhere}`, { host: host(provider?.url) })}

@@ -100,14 +100,50 @@ export function Further({ form }: { form: Form }) {
   const { t } = useTranslation();
   const field = useField(form);
   const choices = useChoices();
+  const type = form.watch("provider_type");
+  const isNative = type === "native" || type === "native-auth";
+  const arePairs = (lines: string) => {
+    const line = badRedirect(lines);
+    return line === undefined || t("providers.badPair", { line });
+  };
+  const pairs = { validate: arePairs, className: "sm:col-span-2" };
+  const mono = "font-mono !text-xs";
   return (
     <Section title={t("providers.sections.more")}>
-      <SelectField {...field("cache_ttl_preference")} choices={choices(["inherit", "5m", "1h"])} />
-      <SelectField
-        {...field("instructions_strategy")}
-        choices={choices(["keep_original", "auto", "force_official"])}
+      {isNative && (
+        <>
+          <SelectField
+            {...field("cache_ttl_preference")}
+            choices={choices(["inherit", "5m", "1h"])}
+          />
+          <SelectField
+            {...field("anthropic_host")}
+            choices={choices(["auto", "yes", "no"], "host_")}
+          />
+        </>
+      )}
+      {type === "responses" && (
+        <SelectField
+          {...field("instructions_strategy")}
+          choices={choices(["keep_original", "auto", "force_official"])}
+        />
+      )}
+      <LinesField
+        {...field("custom_headers")}
+        {...pairs}
+        control={{ className: mono, placeholder: `x-header = text \${secret part}` }}
       />
-      <SelectField {...field("anthropic_host")} choices={choices(["auto", "yes", "no"], "host_")} />
+      <LinesField
+        {...field("query")}
+        {...pairs}
+        control={{ className: mono, placeholder: "api-version = 2024-10-21" }}
+      />
+      <TextField
+        {...field("path_template")}
+        mono
+        control={{ placeholder: "/deployments/{model}/{path}" }}
+        className="sm:col-span-2"
+      />
       <TextField
         {...field("proxy_url")}
         control={{ placeholder: "http://proxy.example:3128" }}

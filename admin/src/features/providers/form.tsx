@@ -42,9 +42,11 @@ export function ProviderForm({ provider, like, onClose }: Props) {
   const { form } = editor;
   useProposedModels(form, provider === undefined && like === undefined);
   const asked = () => {
-    const { url, key, provider_type, proxy_url } = body(form.getValues());
-    // If a stored proxy was removed from the form, the test also runs without it.
-    const typed = { url, provider_type, proxy_url, ...(key ? { key } : {}) };
+    const { key, ...all } = body(form.getValues());
+    const { url, provider_type, auth, custom_headers, query, path_template, proxy_url } = all;
+    // What was removed from the form, such as a stored proxy, is left out of the test too.
+    const way = { url, provider_type, auth, custom_headers, query, path_template, proxy_url };
+    const typed = { ...way, ...(key ? { key } : {}) };
     return { ...typed, ...(provider ? { providerId: provider.id } : {}) } as Asked;
   };
   const onFault = (error: unknown) =>

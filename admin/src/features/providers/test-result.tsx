@@ -10,6 +10,7 @@ const CODES = [
   "tls_failed",
   "timed_out",
   "no_connection",
+  "no_token",
   "bad_address",
   "unauthorized",
   "not_found",

@@ -23,6 +23,36 @@ test("an untouched credential is not sent", () => {
   expect(body({ ...values(undefined), key: "k" }).key).toBe("k");
 });
 
+test("the secret of an application is sent with its tenant and its client", () => {
+  const form = {
+    ...values(undefined),
+    auth: "azure-entra",
+    entra_tenant: " t ",
+    entra_client: "c",
+  };
+  expect("key" in body(form)).toBe(false);
+  expect(JSON.parse(body({ ...form, key: "s" }).key ?? "")).toEqual({
+    tenant_id: "t",
+    client_id: "c",
+    client_secret: "s",
+  });
+  expect(body({ ...form, key: '{"tenant":"t"}' }).key).toBe('{"tenant":"t"}');
+  expect(body({ ...form, auth: "none" }).key).toBe("none");
+});
+
+test("headers and parameters are lines, and an empty template is none", () => {
+  const form = {
+    ...values(undefined),
+    custom_headers: `x-a = b \${c = d}`,
+    query: "api-version = 1",
+  };
+  expect(body(form)).toMatchObject({
+    custom_headers: { "x-a": `b \${c = d}` },
+    query: { "api-version": "1" },
+    path_template: null,
+  });
+});
+
 test("redirects are read line by line", () => {
   expect(redirects("a = b\n\n c=d=e ")).toEqual({ a: "b", c: "d=e" });
 });

@@ -5,6 +5,17 @@ import { boundOf, orNull, textOf, words } from "@/parts/values";
 import type { Provider } from "./selection";
 
 export const TYPES = ["native", "native-auth", "responses", "chat-compatible", "alt-cli"] as const;
+/** How a credential is sent. */
+export const AUTHS = [
+  "auto",
+  "x-api-key",
+  "bearer",
+  "x-goog-api-key",
+  "api-key",
+  "gcp-service-account",
+  "azure-entra",
+  "none",
+] as const;
 export const MONEY = [
   "limit_5h_usd",
   "limit_daily_usd",
@@ -31,6 +42,14 @@ export interface Values extends Record<(typeof MONEY)[number] | (typeof TIMEOUTS
   url: string;
   key: string;
   provider_type: string;
+  auth: string;
+  /** Parts of the credential of `azure-entra`, whose secret is `key`. */
+  entra_tenant: string;
+  entra_client: string;
+  /** One per line, `name = value`. */
+  custom_headers: string;
+  query: string;
+  path_template: string;
   is_enabled: boolean;
   weight: string;
   priority: string;
@@ -60,6 +79,11 @@ export interface Values extends Record<(typeof MONEY)[number] | (typeof TIMEOUTS
 const seconds = (ms: number | null | undefined) =>
   ms === null || ms === undefined ? "" : String(ms / 1000);
 
+const lines = (texts: Record<string, string> | undefined) =>
+  Object.entries(texts ?? {})
+    .map(([name, text]) => `${name} = ${text}`)
+    .join("\n");
+
 export function values(provider: Provider | undefined): Values {
   const p = provider;
   return {
@@ -67,6 +91,12 @@ export function values(provider: Provider | undefined): Values {
     url: p?.url ?? "",
     key: "",
     provider_type: p?.providerType ?? "native",
+    auth: p?.auth ?? "auto",
+    entra_tenant: "",
+    entra_client: "",
+    custom_headers: lines(p?.customHeaders),
+    query: lines(p?.query),
+    path_template: p?.pathTemplate ?? "",
     is_enabled: p?.isEnabled ?? true,
     weight: textOf(p?.weight ?? 1),
     priority: textOf(p?.priority ?? 0),
@@ -75,9 +105,7 @@ export function values(provider: Provider | undefined): Values {
     allowed_models: p?.allowedModels ?? [],
     allowed_features: p?.allowedFeatures ?? [],
     denied_features: p?.deniedFeatures ?? [],
-    model_redirects: Object.entries(p?.modelRedirects ?? {})
-      .map(([from, to]) => `${from} = ${to}`)
-      .join("\n"),
+    model_redirects: lines(p?.modelRedirects),
     limit_5h_usd: textOf(p?.limit5hUsd),
     limit_daily_usd: textOf(p?.limitDailyUsd),
     limit_weekly_usd: textOf(p?.limitWeeklyUsd),
@@ -129,23 +157,40 @@ export function badRedirect(lines: string): number | undefined {
 
 /** Lines of the form `requested = sent`. */
 export function redirects(lines: string): Record<string, string> {
-  const pairs = lines.split("\n").map((line) => line.split("=").map((word) => word.trim()));
-  return Object.fromEntries(
-    pairs.filter(([from, to]) => from && to).map(([from, ...to]) => [from, to.join("=")]),
-  );
+  const pairs = lines.split("\n").map((line) => {
+    const [from = "", ...to] = line.split("=");
+    return [from.trim(), to.join("=").trim()] as const;
+  });
+  return Object.fromEntries(pairs.filter(([from, to]) => from && to));
 }
 
 export type Body = BodyOf<"actions/providers/addProvider">;
+
+/** The credential as it is sent to the gateway; empty if none was typed. */
+function credential({ auth, key, entra_tenant, entra_client }: Values): string {
+  if (auth === "none") return "none";
+  if (auth !== "azure-entra" || key === "" || key.trim().startsWith("{")) return key;
+  return JSON.stringify({
+    tenant_id: entra_tenant.trim(),
+    client_id: entra_client.trim(),
+    client_secret: key.trim(),
+  });
+}
 
 /** All fields except the credential, which is sent only if it was typed. */
 export function body(form: Values): Omit<Body, "key"> & { key?: string } {
   const money = Object.fromEntries(MONEY.map((name) => [name, orNull(form[name])]));
   const timeouts = Object.fromEntries(TIMEOUTS.map((name) => [name, milliseconds(form[name])]));
+  const key = credential(form);
   return {
-    ...(form.key === "" ? {} : { key: form.key }),
+    ...(key === "" ? {} : { key }),
     name: form.name.trim(),
     url: form.url.trim(),
     provider_type: form.provider_type as Body["provider_type"],
+    auth: form.auth as Body["auth"],
+    custom_headers: redirects(form.custom_headers),
+    query: redirects(form.query),
+    path_template: orNull(form.path_template),
     is_enabled: form.is_enabled,
     weight: form.weight,
     priority: form.priority,

@@ -2,8 +2,10 @@
 import type { UseFormReturn } from "react-hook-form";
 import { useTranslation } from "react-i18next";
 import { Field, Select } from "@/ui/field";
-import type { Values } from "./values";
+import { type Values, values } from "./values";
 import { VENDORS } from "./vendors";
+
+const empty = values(undefined);
 
 export function VendorField({ form }: { form: UseFormReturn<Values> }) {
   const { t } = useTranslation();
@@ -18,6 +20,8 @@ export function VendorField({ form }: { form: UseFormReturn<Values> }) {
     set("provider_type", vendor.type);
     set("url", vendor.url);
     set("allowed_models", vendor.models);
+    for (const name of ["auth", "query", "path_template"] as const)
+      set(name, vendor.way?.[name] ?? empty[name]);
     // Keep a name that the user typed.
     if (form.getValues("name").trim() === "" || isVendorName) set("name", vendor.name);
     form.clearErrors();

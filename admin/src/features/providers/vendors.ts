@@ -4,7 +4,7 @@
  * A provider that serves every model also answers for other vendors' models, without notice. So a
  * new provider proposes the patterns of its family.
  */
-import type { TYPES } from "./values";
+import type { TYPES, Values } from "./values";
 
 type Type = (typeof TYPES)[number];
 
@@ -16,6 +16,8 @@ export interface Vendor {
   url: string;
   /** Patterns of its models' names; a trailing `*` matches any ending. Empty: not known here. */
   models: string[];
+  /** How requests go there, where it is not as the format has it. */
+  way?: Partial<Pick<Values, "auth" | "query" | "path_template">>;
 }
 
 const CLAUDE = ["claude-*"];
@@ -41,13 +43,14 @@ const ROUTED = [
   "x-ai/*",
 ];
 
-const vendor = (id: string, name: string, type: Type, url: string, models: string[]): Vendor => ({
-  id,
-  name,
-  type,
-  url,
-  models,
-});
+const vendor = (
+  id: string,
+  name: string,
+  type: Type,
+  url: string,
+  models: string[],
+  way?: Vendor["way"],
+): Vendor => ({ id, name, type, url, models, ...(way ? { way } : {}) });
 
 export const VENDORS: readonly Vendor[] = [
   vendor("anthropic", "Anthropic", "native", "https://api.anthropic.com", CLAUDE),
@@ -73,6 +76,49 @@ export const VENDORS: readonly Vendor[] = [
   vendor("xai", "xAI", "chat-compatible", "https://api.x.ai", ["grok-*"]),
   vendor("zai", "Z.ai", "chat-compatible", "https://api.z.ai/api/paas/v4", ["glm-*"]),
   vendor("openrouter", "OpenRouter", "chat-compatible", "https://openrouter.ai/api/v1", ROUTED),
+  vendor(
+    "azure-openai",
+    "Azure OpenAI · v1",
+    "responses",
+    "https://YOUR-RESOURCE.openai.azure.com/openai/v1",
+    OPENAI,
+    { auth: "api-key" },
+  ),
+  vendor(
+    "azure-openai-deployments",
+    "Azure OpenAI · deployments",
+    "chat-compatible",
+    "https://YOUR-RESOURCE.openai.azure.com/openai",
+    OPENAI,
+    {
+      auth: "api-key",
+      path_template: "/deployments/{model}/{path}",
+      query: "api-version = 2024-10-21",
+    },
+  ),
+  vendor(
+    "azure-foundry-claude",
+    "Azure Foundry · Claude",
+    "native",
+    "https://YOUR-RESOURCE.services.ai.azure.com/anthropic",
+    CLAUDE,
+  ),
+  vendor(
+    "vertex-claude",
+    "Google Vertex AI · Claude",
+    "native",
+    "https://aiplatform.googleapis.com/v1/projects/YOUR-PROJECT/locations/global/publishers/anthropic",
+    CLAUDE,
+    { auth: "gcp-service-account" },
+  ),
+  vendor(
+    "vertex-gemini",
+    "Google Vertex AI · Gemini",
+    "alt-cli",
+    "https://aiplatform.googleapis.com/v1/projects/YOUR-PROJECT/locations/global/publishers/google",
+    GEMINI,
+    { auth: "gcp-service-account" },
+  ),
   vendor("ollama", "Ollama", "chat-compatible", "http://127.0.0.1:11434", []),
 ];
 
@@ -96,7 +142,8 @@ const hostOf = (url: string) => {
 /** The proposed models of a provider of this format at this address. */
 export function proposed(type: string, url: string): string[] {
   const host = hostOf(url);
-  const known = host === "" ? undefined : VENDORS.find((one) => hostOf(one.url) === host);
+  const there = host === "" ? [] : VENDORS.filter((one) => hostOf(one.url) === host);
+  const known = there.find((one) => one.type === type) ?? there[0];
   return known?.models ?? FAMILY[type as Type] ?? [];
 }
 

@@ -4,6 +4,7 @@
 
 pub mod cache_miss;
 pub mod clock;
+pub mod credentials;
 pub mod effort;
 pub mod endpoint;
 pub mod error_rule;
@@ -26,10 +27,12 @@ pub mod named_model;
 pub mod network;
 pub mod notifications;
 pub mod part;
+pub mod path_template;
 pub mod price;
 pub mod prompt_length;
 pub mod prompt_print;
 pub mod provider;
+pub mod provider_auth;
 pub mod record;
 pub mod secret;
 pub mod settings;
@@ -48,6 +51,7 @@ mod tests {
     use crate::domain::part::PartKind;
     use crate::domain::price::PriceSource;
     use crate::domain::provider::{InstructionsStrategy, ProviderType};
+    use crate::domain::provider_auth::ProviderAuth;
     use crate::domain::record::RequestOutcome;
     use crate::domain::usage::ServiceTier;
     use crate::domain::user::Role;
@@ -72,6 +76,8 @@ mod tests {
             [PriceSource::Manual, PriceSource::Sync, PriceSource::Seed],
             [ProviderType::Native, ProviderType::NativeAuth, ProviderType::Responses],
             [ProviderType::Chat, ProviderType::AltCli],
+            [ProviderAuth::Auto, ProviderAuth::XApiKey, ProviderAuth::XGoogApiKey],
+            [ProviderAuth::GcpServiceAccount, ProviderAuth::AzureEntra],
             [InstructionsStrategy::Auto, InstructionsStrategy::ForceOfficial],
             [InstructionsStrategy::KeepOriginal],
             [Role::Admin, Role::User],

@@ -1,9 +1,11 @@
 //! An upstream provider record (docs/reference/records.md).
 
+use http::{HeaderName, HeaderValue};
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
 use super::clock::Timestamp;
+use super::credentials::Credentials;
 use super::feature_policy::FeaturePolicy;
 use super::format::WireFormat;
 use super::group::Groups;
@@ -11,6 +13,7 @@ use super::ids::ProviderId;
 use super::key::CacheTtl;
 use super::limits::Limits;
 use super::named_model::NamedModel;
+use super::provider_auth::ProviderAuth;
 use super::secret::Secret;
 
 /// The protocol of a provider.
@@ -122,8 +125,24 @@ pub struct Provider {
     /// The credential, decrypted. It is sent only to the origin of `url`.
     #[serde(skip)]
     pub key: Secret,
-    /// The protocol of its requests, and the header of its credential.
+    /// The protocol of its requests, and the usual header of its credential.
     pub kind: ProviderType,
+    /// How its credential is sent.
+    #[serde(default)]
+    pub auth: ProviderAuth,
+    /// Headers that are added to each request, as they are sent. They are sealed together with the
+    /// credential.
+    #[serde(skip)]
+    pub custom_headers: Vec<(HeaderName, HeaderValue)>,
+    /// The secret parts of these headers, which no message may have.
+    #[serde(skip)]
+    pub header_secrets: Vec<Secret>,
+    /// Parameters that are added to the query of each request.
+    #[serde(default)]
+    pub query: Vec<(String, String)>,
+    /// The path of calls after the address: see `domain::path_template`.
+    #[serde(default)]
+    pub path_template: Option<String>,
     /// If false, no request is sent to it.
     pub is_enabled: bool,
     /// 1–100; the share among providers of the same priority.
@@ -176,6 +195,9 @@ pub struct Provider {
     pub deleted_at: Option<Timestamp>,
 }
 
+/// Ends the address of Claude at Vertex AI.
+const VERTEX_CLAUDE: &str = "/publishers/anthropic";
+
 /// The host of an address.
 fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
@@ -193,6 +215,11 @@ impl Provider {
             url: String::new(),
             key: Secret::default(),
             kind: ProviderType::Native,
+            auth: ProviderAuth::Auto,
+            custom_headers: Vec::new(),
+            header_secrets: Vec::new(),
+            query: Vec::new(),
+            path_template: None,
             is_enabled: true,
             weight: 1,
             priority: 0,
@@ -290,6 +317,26 @@ impl Provider {
                 AnthropicHost::No => false,
                 AnthropicHost::Auto => is_named(),
             }
+    }
+
+    /// Sets its credential and its own headers.
+    pub fn set_credentials(&mut self, credentials: Credentials) {
+        self.custom_headers = credentials.sent_headers();
+        self.header_secrets = credentials.header_secrets();
+        self.key = credentials.key;
+    }
+
+    /// Its credential and the secret parts of its headers, without empty ones.
+    pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
+        let all = std::iter::once(&self.key).chain(&self.header_secrets);
+        all.filter(|secret| !secret.expose().is_empty())
+    }
+
+    /// Whether it is the address of Claude at Google's Vertex AI, which ends with
+    /// `/publishers/anthropic`: the model is part of its paths, and its version of the body.
+    pub fn is_vertex_claude(&self) -> bool {
+        self.url.trim_end_matches('/').ends_with(VERTEX_CLAUDE)
+            && self.kind.format() == WireFormat::Native
     }
 
     /// The model name for this provider if the client requests `requested`.

@@ -35,6 +35,8 @@ pub enum NetworkFailure {
     Resolve,
     /// The provider refused the connection, or could not be reached.
     Connect,
+    /// The provider's credential could not be exchanged for an access token.
+    NoToken,
     /// The TLS handshake failed, or the certificate is not valid.
     Tls,
     /// No TCP connection in time.
@@ -60,6 +62,7 @@ impl NetworkFailure {
         match self {
             Self::Resolve => (Dns, "resolve", "its name does not resolve"),
             Self::Connect => (Connect, "connect", "no connection"),
+            Self::NoToken => (Connect, "no_token", "no access token"),
             Self::Tls => (Tls, "tls", "no secure connection"),
             Self::ConnectTimeout => (Timeout, "connect_timeout", "no connection in time"),
             Self::TlsTimeout => (Timeout, "tls_timeout", "no TLS handshake in time"),

@@ -55,9 +55,10 @@ pub(super) fn credential(
 ) -> Option<String> {
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = header("authorization").and_then(|value| value.strip_prefix("Bearer "));
+    let azure = || header("api-key");
     let found = match format {
-        WireFormat::Native => header("x-api-key").or(bearer),
-        WireFormat::Chat | WireFormat::Responses => bearer,
+        WireFormat::Native => header("x-api-key").or_else(azure).or(bearer),
+        WireFormat::Chat | WireFormat::Responses => bearer.or_else(azure),
         WireFormat::AltCli => header("x-goog-api-key").or(bearer).or(query_key),
     };
     found.filter(|key| !key.is_empty()).map(str::to_owned)
@@ -148,7 +149,7 @@ pub(super) fn request(
     let counting = route.operation == MockOperation::CountTokens;
     models::check(format, &asked.model, inner)?;
     match format {
-        WireFormat::Native if !parts.headers.contains_key("anthropic-version") => {
+        WireFormat::Native if !route.vertex && !parts.headers.contains_key("anthropic-version") => {
             Err(WireFault::bad("anthropic-version: header is required"))
         }
         WireFormat::Native => native::check(body, counting, &parts.headers),

@@ -84,6 +84,13 @@ pub(super) fn events(reply: &MockReply) -> Vec<String> {
         }
         data(&chunk)
     };
+    if reply.prompt_filter {
+        let safe = json!({"filtered": false, "severity": "safe"});
+        let results = json!({"hate": safe, "jailbreak": {"filtered": false, "detected": false}});
+        events
+            .push(data(&json!({"id": "", "object": "", "created": 0, "model": "", "choices": [],
+            "prompt_filter_results": [{"prompt_index": 0, "content_filter_results": results}]})));
+    }
     events.push(chunk(json!({"role": "assistant", "content": "", "refusal": null}), None));
     let mut index = 0;
     for part in &reply.parts {

@@ -5,24 +5,38 @@
 //! to an address of their own, it could be read there. So a change of the destination requires the
 //! credential again. The type and the path may change: they do not change the receiver.
 
+use super::credentials::Merged;
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::reasons::Reason;
 use crate::domain::provider::Provider;
 use crate::upstream::endpoint::Endpoint;
 
-/// Refuses to use the stored credential for `wanted` unless it has the same destination as
-/// `stored`.
+/// Refuses to use stored secrets, which `merged` names, for `wanted` unless it has the same
+/// destination as `stored`; and a stored credential where another kind is needed.
 ///
 /// # Errors
-/// `REQUIRED_FIELD` of `key`, saying what differs.
-pub(in crate::admin) fn check(stored: &Provider, wanted: &Provider) -> Result<(), ApiError> {
-    let missing = |why| Err(ApiError::because(Code::REQUIRED_FIELD, why).field("key"));
+/// `REQUIRED_FIELD` of `key` or `custom_headers`, saying what differs.
+pub(in crate::admin) fn check(
+    stored: &Provider,
+    wanted: &Provider,
+    merged: &Merged,
+) -> Result<(), ApiError> {
+    let field = match (merged.keeps_key, merged.keeps_header) {
+        (true, _) => "key",
+        (false, true) => "custom_headers",
+        (false, false) => return Ok(()),
+    };
+    let missing = |why| Err(ApiError::because(Code::REQUIRED_FIELD, why).field(field));
     if !same_origin(&stored.url, &wanted.url) {
         return missing(Reason::OtherDestination);
     }
     // Over plain HTTP a proxy reads the credential, and over HTTPS it chooses the server.
     if stored.proxy_url != wanted.proxy_url {
         return missing(Reason::OtherProxy);
+    }
+    let is_exchanged = stored.auth.is_exchanged() || wanted.auth.is_exchanged();
+    if merged.keeps_key && is_exchanged && stored.auth != wanted.auth {
+        return missing(Reason::OtherCredential);
     }
     Ok(())
 }

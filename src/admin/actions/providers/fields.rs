@@ -6,14 +6,15 @@ use serde::Deserialize;
 
 use crate::admin::actions::keys::fields::{GroupText, Name, groups};
 use crate::admin::bodies::{
-    BaseUrl, FeatureList, Fraction, HeaderText, Id, List, ModelText, OneOf, Pairs, Patch, ProxyUrl,
-    Sent, Text, Url, Whole, features,
+    BaseUrl, CredentialText, CustomHeaders, FeatureList, Fraction, Id, List, ModelText, OneOf,
+    Pairs, Patch, PathTemplate, ProxyUrl, QueryParameters, Sent, Text, Url, Whole, features,
 };
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::limits::ProviderLimits;
 use crate::admin::reasons::Reason;
 use crate::domain::key::CacheTtl;
 use crate::domain::provider::{AnthropicHost, InstructionsStrategy, Provider, ProviderType};
+use crate::domain::provider_auth::ProviderAuth;
 use crate::formats::route;
 
 /// Which provider.
@@ -37,12 +38,25 @@ pub struct ProviderFields {
     /// The upstream's base address, with or without `/v1`, or with a path prefix.
     #[schemars(extend("required" = true))]
     pub url: Sent<Url<BaseUrl, 1, 2048>>,
-    /// The upstream's credential. Write-only: records show it masked.
+    /// The upstream's credential. Write-only: records show it masked. With the `auth`
+    /// `gcp-service-account` the key file of a service account, with `azure-entra` a JSON object
+    /// with `tenant_id`, `client_id` and `client_secret`.
     #[schemars(extend("required" = true))]
-    pub key: Sent<HeaderText<1, 4096>>,
+    pub key: Sent<CredentialText>,
     /// How the upstream is spoken to.
     #[schemars(extend("default" = "native"))]
     pub provider_type: Sent<OneOf<ProviderType>>,
+    /// How the credential is sent. `auto`: as the type has it.
+    #[schemars(extend("default" = "auto"))]
+    pub auth: Sent<OneOf<ProviderAuth>>,
+    /// Headers that are added to each request, value by name. Parts of a value in `${…}` are secret:
+    /// records show them masked, and a value that is sent as it is shown stays.
+    pub custom_headers: Patch<CustomHeaders>,
+    /// Parameters that are added to the query of each request, value by name.
+    pub query: Patch<QueryParameters>,
+    /// The path of calls after `url`, with `{path}` for the call's own path without its version
+    /// (`chat/completions`) and `{model}` for the model.
+    pub path_template: Patch<PathTemplate>,
     /// Whether it gets requests.
     #[schemars(extend("default" = true))]
     pub is_enabled: Sent<bool>,
@@ -111,7 +125,7 @@ pub struct ProviderFields {
 }
 
 impl ProviderFields {
-    /// Sets every field that was sent; the caller handles the credential.
+    /// Sets every field that was sent; the caller handles the credential and the headers.
     pub fn apply(&self, provider: &mut Provider) {
         self.apply_identity(provider);
         self.limits.patch().apply(&mut provider.limits);
@@ -142,6 +156,9 @@ impl ProviderFields {
         self.name.apply(&mut provider.name);
         self.url.apply(&mut provider.url);
         self.provider_type.apply(&mut provider.kind);
+        self.auth.apply(&mut provider.auth);
+        self.query.plain().apply(&mut provider.query);
+        self.path_template.plain().apply_option(&mut provider.path_template);
         self.is_enabled.apply(&mut provider.is_enabled);
         self.weight.apply(&mut provider.weight);
         self.priority.apply(&mut provider.priority);

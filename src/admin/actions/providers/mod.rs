@@ -3,12 +3,14 @@
 //! The upstream credential is sealed before it is stored and shown masked; for the data plane it is
 //! opened once, when the snapshot is made.
 
+pub(in crate::admin) mod credentials;
 pub(in crate::admin) mod destination;
 pub mod fields;
 pub mod health;
 mod outcome;
 mod test;
 
+use self::credentials::{check_key, headers_of};
 use self::fields::{OfProvider, ProviderFields};
 use crate::admin::bodies::{Edit, Nothing};
 use crate::admin::call::{AuditChange, Call, is_unchanged, recorded};
@@ -17,9 +19,10 @@ use crate::admin::operation::{Operation, Permission};
 use crate::admin::reasons::Reason;
 use crate::admin::records::provider::{Created, ProviderRecord};
 use crate::crypto::vault::SealedFor;
+use crate::domain::credentials::Credentials;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
-use crate::domain::secret::{MASK, Secret};
+use crate::domain::secret::Secret;
 use crate::state::reseal::{self, SealError};
 use crate::store::{StoredProvider, Tx};
 
@@ -43,11 +46,12 @@ fn records() -> Vec<Operation> {
             .updates()
             .doc(
                 "Changes what is sent and leaves the rest, the credential too. Another `url`, \
-                 `provider_type` or `proxy_url`, or a `key`, closes the circuit and clears the \
+                 `provider_type`, `auth`, `path_template` or `proxy_url`, or a `key`, closes the circuit and clears the \
                  provider's health, which described what was there before; so does enabling a \
                  provider that the gateway itself disabled. Where `url` gets another origin \
-                 (scheme, host, port), or `proxy_url` changes, `key` must be sent again: else \
-                 `REQUIRED_FIELD`.",
+                 (scheme, host, port), or `proxy_url` changes, `key` and secret parts of \
+                 `custom_headers` must be sent again: else `REQUIRED_FIELD`. So must `key` where \
+                 `auth` needs another kind of credential.",
             )
             .errors(&[Code::NOT_FOUND, Code::OPERATION_FAILED]),
         Operation::action("actions/providers/removeProvider", Permission::Admin, remove_provider)
@@ -67,16 +71,18 @@ fn records() -> Vec<Operation> {
     ]
 }
 
-/// The record with its credential masked; one that cannot be opened shows no part of it.
+/// The record with its secrets masked; those that cannot be opened show no part.
 fn shown(call: &Call, stored: &StoredProvider) -> ProviderRecord {
-    let key = call
-        .ctx
-        .node
-        .state
-        .vault()
-        .open(SealedFor::ProviderKey(stored.provider.id), &stored.key_cipher);
-    let masked = key.map_or_else(|_| MASK.to_owned(), |key| key.masked());
-    ProviderRecord::new(&stored.provider, masked)
+    ProviderRecord::new(&stored.provider, opened(call, stored).ok().as_ref())
+}
+
+fn opened(call: &Call, stored: &StoredProvider) -> Result<Credentials, ApiError> {
+    let place = SealedFor::ProviderKey(stored.provider.id);
+    let text = call.ctx.node.state.vault().open(place, &stored.key_cipher);
+    text.map(Credentials::read).map_err(|error| {
+        let refusal = ApiError::because(Code::INVALID_FORMAT, Reason::StoredKeyUnreadable);
+        refusal.field("key").with("detail", error.to_string().into())
+    })
 }
 
 /// From the store, not the snapshot: a provider whose credential cannot be opened must be listed
@@ -92,11 +98,14 @@ async fn add_provider(call: Call, body: ProviderFields) -> Result<Created, ApiEr
     let mut provider = Provider::blank(call.now);
     body.apply(&mut provider);
     fields::check_redirects(&provider)?;
+    let key = body.key.plain().map(Secret::new);
+    let wanted = credentials::merge(Credentials::default(), key, headers_of(&body.custom_headers))?
+        .credentials;
+    check_key(&provider, &wanted.key)?;
     let mut tx = call.ctx.node.store.begin().await?;
     // The credential is sealed for the provider's id, which is not known before.
     provider.id = tx.insert_provider(&provider, "").await?;
-    let key_cipher =
-        sealed(&call, &mut tx, provider.id, body.key.plain()).await?.unwrap_or_default();
+    let key_cipher = sealed(&call, &mut tx, provider.id, &wanted).await?;
     tx.set_provider_key(provider.id, &key_cipher).await?;
     let id = provider.id.0;
     let after = recorded(&shown(&call, &StoredProvider { provider, key_cipher }))?;
@@ -118,16 +127,26 @@ async fn edit_provider(call: Call, body: Edit<OfProvider, ProviderFields>) -> Re
     let mut after = before.clone();
     body.change.apply(&mut after.provider);
     fields::check_redirects(&after.provider)?;
-    if body.change.key.0.is_none() && is_unchanged(&before.provider, &after.provider)? {
+    let (key, headers) =
+        (body.change.key.plain().map(Secret::new), headers_of(&body.change.custom_headers));
+    let renews = key.is_some() || headers.is_some();
+    if !renews && is_unchanged(&before.provider, &after.provider)? {
         return Ok(());
     }
     after.provider.updated_at = call.now;
-    let cipher = match sealed(&call, &mut tx, id, body.change.key.plain()).await? {
-        None => {
-            destination::check(&before.provider, &after.provider)?;
-            None
-        }
-        given => given,
+    // A new credential replaces one that cannot be opened any more.
+    let stored = match opened(&call, &before) {
+        Err(refusal) if headers.is_some() && key.is_none() => return Err(refusal),
+        stored => stored.unwrap_or_default(),
+    };
+    let wanted = credentials::merge(stored, key, headers)?;
+    destination::check(&before.provider, &after.provider, &wanted)?;
+    if !wanted.keeps_key {
+        check_key(&after.provider, &wanted.credentials.key)?;
+    }
+    let cipher = match renews {
+        true => Some(sealed(&call, &mut tx, id, &wanted.credentials).await?),
+        false => None,
     };
     if is_another(&before.provider, &after.provider, body.change.key.0.is_some()) {
         after.provider.health_since = call.now;
@@ -150,8 +169,10 @@ async fn edit_provider(call: Call, body: Edit<OfProvider, ProviderFields>) -> Re
 /// Whether requests go somewhere else, by another way or with another credential from now on, so
 /// that earlier failures say nothing any more.
 pub(in crate::admin) fn is_another(before: &Provider, after: &Provider, new_key: bool) -> bool {
-    let of =
-        |provider: &Provider| (provider.url.clone(), provider.proxy_url.clone(), provider.kind);
+    let of = |provider: &Provider| {
+        let (url, proxy) = (provider.url.clone(), provider.proxy_url.clone());
+        (url, proxy, provider.kind, provider.auth, provider.path_template.clone())
+    };
     new_key || of(before) != of(after)
 }
 
@@ -173,22 +194,15 @@ async fn remove_provider(call: Call, body: OfProvider) -> Result<(), ApiError> {
     call.commit(tx).await
 }
 
-/// The credential in the request, sealed for the provider.
+/// What is secret of the provider, sealed for it.
 async fn sealed(
     call: &Call,
     tx: &mut Tx,
     id: ProviderId,
-    key: Option<String>,
-) -> Result<Option<String>, ApiError> {
-    let Some(key) = key else { return Ok(None) };
-    let sealed = reseal::seal(
-        call.ctx.node.state.vault(),
-        tx,
-        SealedFor::ProviderKey(id),
-        &Secret::new(key),
-    )
-    .await;
-    sealed.map(Some).map_err(ApiError::from)
+    credentials: &Credentials,
+) -> Result<String, ApiError> {
+    let (vault, place) = (call.ctx.node.state.vault(), SealedFor::ProviderKey(id));
+    Ok(reseal::seal(vault, tx, place, &credentials.packed()).await?)
 }
 
 impl From<SealError> for ApiError {

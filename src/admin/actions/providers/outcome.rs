@@ -85,6 +85,7 @@ fn reported(
 fn unanswered(provider: &Provider, error: &ProbeError) -> Report {
     let code = match error.fault {
         ProbeFault::BadAddress => "bad_address",
+        ProbeFault::NoToken => "no_token",
         ProbeFault::UnknownHost => "unknown_host",
         ProbeFault::ConnectionRefused => "connection_refused",
         ProbeFault::TlsFailed => "tls_failed",

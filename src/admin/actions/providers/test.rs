@@ -9,20 +9,23 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-use super::destination;
 use super::outcome::{self, Report};
+use super::{credentials, destination, opened};
 use crate::admin::bodies::{
-    BaseUrl, HeaderText, Id, OneOf, Patch, Plain, ProxyUrl, Sent, Text, Url,
+    BaseUrl, CredentialText, CustomHeaders, Id, OneOf, Patch, PathTemplate, Plain, ProxyUrl,
+    QueryParameters, Sent, Text, Url,
 };
 use crate::admin::call::{AuditChange, Call};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::reasons::Reason;
 use crate::admin::records::provider::ProviderTest;
-use crate::crypto::vault::SealedFor;
+use crate::domain::credentials::Credentials;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::{Provider, ProviderType};
+use crate::domain::provider_auth::ProviderAuth;
 use crate::domain::secret::Secret;
+use crate::formats::native::vertex;
 use crate::store::StoredProvider;
 use crate::upstream::endpoint::ProviderCall as Upstream;
 use crate::upstream::probe::probe;
@@ -47,10 +50,22 @@ pub(super) struct TestProvider {
     /// Left out: the stored one, which is sent only to the stored provider's origin (scheme, host,
     /// port) and through its proxy. Needed again where one of these differs.
     #[serde(default)]
-    pub key: Sent<HeaderText<1, 1000>>,
+    pub key: Sent<CredentialText>,
     /// As of a provider.
     #[serde(default, rename = "provider_type")]
     pub provider_type: Sent<OneOf<ProviderType>>,
+    /// As of a provider.
+    #[serde(default)]
+    pub auth: Sent<OneOf<ProviderAuth>>,
+    /// As of a provider.
+    #[serde(default, rename = "custom_headers")]
+    pub custom_headers: Patch<CustomHeaders>,
+    /// As of a provider.
+    #[serde(default)]
+    pub query: Patch<QueryParameters>,
+    /// As of a provider.
+    #[serde(default, rename = "path_template")]
+    pub path_template: Patch<PathTemplate>,
     /// As of a provider.
     #[serde(default, rename = "proxy_url")]
     pub proxy_url: Patch<Url<ProxyUrl, 1, 500>>,
@@ -95,8 +110,7 @@ async fn run(body: TestProvider, provider: &Provider) -> ProviderTest {
         };
     let format = provider.kind.format();
     let asked = Upstream::Generate { model: &model, stream: false };
-    let outcome =
-        probe(provider, asked, Some(request(format, &model).to_string()), TIME_LIMIT).await;
+    let outcome = probe(provider, asked, Some(request(provider, &model)), TIME_LIMIT).await;
     let reported = outcome::of_answer(provider, &outcome, |reply| text(format, reply));
     record(provider, "request", Some(model), reported, models)
 }
@@ -109,7 +123,7 @@ fn record(
     models: Vec<String>,
 ) -> ProviderTest {
     let Report { ok, code, status, latency_ms, message, params } = reported;
-    let message = without_secret(&message, &provider.key).chars().take(SHOWN).collect();
+    let message = without_secrets(&message, provider).chars().take(SHOWN).collect();
     ProviderTest { ok, stage, code, params, status, latency_ms, model, message, models }
 }
 
@@ -137,30 +151,33 @@ async fn trial(call: &Call, body: &TestProvider) -> Result<Trial, ApiError> {
     let mut provider = stored.as_ref().map_or_else(blank, |stored| stored.provider.clone());
     body.url.apply(&mut provider.url);
     body.provider_type.apply(&mut provider.kind);
+    body.auth.apply(&mut provider.auth);
+    body.query.plain().apply(&mut provider.query);
+    body.path_template.plain().apply_option(&mut provider.path_template);
     body.proxy_url.plain().apply_option(&mut provider.proxy_url);
     Ok(Trial { stored, provider })
 }
 
-/// The credential in the request; else the stored one, if its destination is unchanged.
+/// The secrets in the request; else the stored ones, if their destination is unchanged.
 fn take_key(call: &Call, body: &TestProvider, trial: &mut Trial) -> Result<(), ApiError> {
-    trial.provider.key = match (body.key.plain(), &trial.stored) {
-        (Some(key), _) => Secret::new(key),
-        (_, None) => Secret::default(),
-        (_, Some(stored)) => {
-            destination::check(&stored.provider, &trial.provider)?;
-            let open = call
-                .ctx
-                .node
-                .state
-                .vault()
-                .open(SealedFor::ProviderKey(trial.provider.id), &stored.key_cipher);
-            open.map_err(|error| {
-                let refusal = ApiError::because(Code::INVALID_FORMAT, Reason::StoredKeyUnreadable)
-                    .field("key");
-                refusal.with("detail", error.to_string().into())
-            })?
-        }
+    let key = body.key.plain().map(Secret::new);
+    let headers = credentials::headers_of(&body.custom_headers);
+    let Some(stored) = &trial.stored else {
+        let wanted = credentials::merge(Credentials::default(), key, headers)?.credentials;
+        credentials::check_key(&trial.provider, &wanted.key)?;
+        trial.provider.set_credentials(wanted);
+        return Ok(());
     };
+    let known = match opened(call, stored) {
+        Err(_) if key.is_some() => Credentials::default(),
+        known => known?,
+    };
+    let wanted = credentials::merge(known, key, headers)?;
+    destination::check(&stored.provider, &trial.provider, &wanted)?;
+    if !wanted.keeps_key {
+        credentials::check_key(&trial.provider, &wanted.credentials.key)?;
+    }
+    trial.provider.set_credentials(wanted.credentials);
     Ok(())
 }
 
@@ -176,6 +193,7 @@ async fn audit(
     let mut after = json!({
         "url": provider.url,
         "providerType": provider.kind.as_str(),
+        "auth": provider.auth.as_str(),
         "proxyUrl": provider.proxy_url,
         "key": if has_key { "sent with the test" } else { "stored" },
     });
@@ -209,11 +227,20 @@ async fn listed(provider: &Provider) -> (Report, Vec<String>) {
         provider,
         &probe(provider, Upstream::ListModels, None, LIST_TIME_LIMIT).await,
     );
-    (reported, models.into_iter().map(|name| without_secret(&name, &provider.key)).collect())
+    (reported, models.into_iter().map(|name| without_secrets(&name, provider)).collect())
 }
 
 /// The smallest sensible request.
-fn request(format: WireFormat, model: &str) -> Value {
+fn request(provider: &Provider, model: &str) -> String {
+    let body = body(provider.kind.format(), model).to_string();
+    let at_vertex = || vertex::body(&[body.clone().into()], None, None)?.pop();
+    match provider.is_vertex_claude().then(at_vertex).flatten() {
+        Some(edited) => String::from_utf8_lossy(&edited).into_owned(),
+        None => body,
+    }
+}
+
+fn body(format: WireFormat, model: &str) -> Value {
     const TEXT: &str = "ActionReply with the one word: ok";
     let message = json!([{ "role": "user", "content": TEXT }]);
     match format {
@@ -252,12 +279,10 @@ fn text(format: WireFormat, reply: &Value) -> Option<String> {
     Some(blocks.iter().filter_map(|block| block["text"].as_str()).collect())
 }
 
-/// Also in its JSON-escaped form.
-fn without_secret(message: &str, key: &Secret) -> String {
-    let key = key.expose();
-    if key.is_empty() {
-        return message.to_owned();
-    }
-    let quoted = Value::from(key).to_string();
-    message.replace(key, "***").replace(quoted.trim_matches('"'), "***")
+/// The provider's secrets are also found in their JSON-escaped form.
+fn without_secrets(message: &str, provider: &Provider) -> String {
+    provider.secrets().fold(message.to_owned(), |message, secret| {
+        let quoted = Value::from(secret.expose()).to_string();
+        message.replace(secret.expose(), "***").replace(quoted.trim_matches('"'), "***")
+    })
 }

@@ -16,5 +16,6 @@ pub mod stream_read;
 pub mod stream_write;
 mod thinking;
 mod usage;
+pub mod vertex;
 
 pub use accepts::{Accepts, accepts};

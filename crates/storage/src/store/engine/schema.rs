@@ -39,6 +39,7 @@ const MIGRATIONS: &[Twin] = &[
     migration!(4, "0004_unpriced_parts"),
     migration!(5, "0005_cache_misses"),
     migration!(6, "0006_anthropic_host"),
+    migration!(7, "0007_provider_fields"),
 ];
 
 /// The table of sqlx.

@@ -12,6 +12,7 @@ use crate::domain::key::CacheTtl;
 use crate::domain::provider::{
     AnthropicHost, BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType,
 };
+use crate::domain::provider_auth::ProviderAuth;
 use crate::domain::secret::Secret;
 use crate::store::engine::column::{Fields, Values};
 use crate::store::engine::error::StoreError;
@@ -33,6 +34,9 @@ const COLUMNS: &[&str] = limits::columns!(
         "name",
         "url",
         "kind",
+        "auth",
+        "query",
+        "path_template",
         "is_enabled",
         "weight",
         "priority",
@@ -76,6 +80,9 @@ fn bind(provider: &Provider) -> Values {
         .text(&provider.name)
         .text(&provider.url)
         .text(provider.kind.as_str())
+        .text(provider.auth.as_str())
+        .json(&provider.query)
+        .opt_text(provider.path_template.as_deref())
         .flag(provider.is_enabled);
     values.int(i64::from(provider.weight)).int(i64::from(provider.priority));
     values.text(&provider.cost_multiplier.to_string()).text(&provider.group_tag.to_string());
@@ -113,6 +120,11 @@ fn read(row: &AnyRow) -> Result<StoredProvider, StoreError> {
         url: fields.text("url")?,
         key: Secret::default(),
         kind: fields.named("kind", ProviderType::parse)?,
+        auth: fields.named("auth", ProviderAuth::parse)?,
+        custom_headers: Vec::new(),
+        header_secrets: Vec::new(),
+        query: fields.json("query")?,
+        path_template: fields.opt_text("path_template")?,
         is_enabled: fields.flag("is_enabled")?,
         weight: fields.number("weight")?,
         priority: fields.number("priority")?,

@@ -1,0 +1,185 @@
+//! What is secret of a provider: its credential, and headers of its own.
+//!
+//! Both are one sealed text. Without headers it is the credential itself.
+
+use std::convert::Infallible;
+
+use http::{HeaderName, HeaderValue};
+use serde::{Deserialize, Serialize};
+
+use super::secret::{Secret, is_masked};
+
+/// Begins a text with headers. No credential can begin so: it is sent in a header.
+const WITH_HEADERS: char = '\u{1}';
+
+/// The credential and the headers of a provider.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Credentials {
+    /// The credential; empty if the provider needs none.
+    pub key: Secret,
+    /// Headers that are added to each request to the provider.
+    pub headers: Vec<CustomHeader>,
+}
+
+/// A header as it was entered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CustomHeader {
+    /// In lower case.
+    pub name: String,
+    /// The parts in `${…}` are secret; the marks are not sent.
+    pub value: Secret,
+}
+
+/// The form of the sealed text.
+#[derive(Serialize, Deserialize)]
+struct Packed {
+    key: String,
+    headers: Vec<(String, String)>,
+}
+
+impl Credentials {
+    /// Only a credential.
+    pub const fn of(key: Secret) -> Self {
+        Self { key, headers: Vec::new() }
+    }
+
+    /// Reads what [`Self::packed`] wrote.
+    pub fn read(text: Secret) -> Self {
+        let packed = text.expose().strip_prefix(WITH_HEADERS);
+        let Some(packed) = packed.and_then(|json| serde_json::from_str::<Packed>(json).ok()) else {
+            return Self::of(text);
+        };
+        let header = |(name, value)| CustomHeader { name, value: Secret::new(value) };
+        Self {
+            key: Secret::new(packed.key),
+            headers: packed.headers.into_iter().map(header).collect(),
+        }
+    }
+
+    /// The text to seal.
+    pub fn packed(&self) -> Secret {
+        if self.headers.is_empty() {
+            return self.key.clone();
+        }
+        let header =
+            |header: &CustomHeader| (header.name.clone(), header.value.expose().to_owned());
+        let packed = Packed {
+            key: self.key.expose().to_owned(),
+            headers: self.headers.iter().map(header).collect(),
+        };
+        let json = serde_json::to_string(&packed).unwrap_or_default();
+        Secret::new(format!("{WITH_HEADERS}{json}"))
+    }
+
+    /// The headers as they are sent. Their values are marked as sensitive.
+    pub fn sent_headers(&self) -> Vec<(HeaderName, HeaderValue)> {
+        let sent = |header: &CustomHeader| {
+            let name = header.name.parse().ok()?;
+            let mut value = HeaderValue::from_str(&header.replaced(str::to_owned)).ok()?;
+            value.set_sensitive(true);
+            Some((name, value))
+        };
+        self.headers.iter().filter_map(sent).collect()
+    }
+
+    /// The secret parts of the headers.
+    pub fn header_secrets(&self) -> Vec<Secret> {
+        let mut parts = Vec::new();
+        for header in &self.headers {
+            header.replaced(|part| {
+                parts.push(Secret::new(part));
+                String::new()
+            });
+        }
+        parts
+    }
+
+    /// Whether a header has a secret part.
+    pub fn has_secret_header(&self) -> bool {
+        self.headers.iter().any(|header| header.value.expose().contains("${"))
+    }
+}
+
+impl CustomHeader {
+    /// The value, its secret parts masked.
+    pub fn masked(&self) -> String {
+        self.replaced(|part| format!("${{{}}}", Secret::new(part).masked()))
+    }
+
+    /// The value with another text in place of each secret part and its marks.
+    pub fn replaced(&self, mut with: impl FnMut(&str) -> String) -> String {
+        let replaced = self.try_replaced(|part| Ok::<_, Infallible>(with(part)));
+        replaced.unwrap_or_else(|never| match never {})
+    }
+
+    /// As [`Self::replaced`].
+    ///
+    /// # Errors
+    /// The first error of `with`.
+    pub fn try_replaced<E>(
+        &self,
+        mut with: impl FnMut(&str) -> Result<String, E>,
+    ) -> Result<String, E> {
+        let mut rest = self.value.expose();
+        let mut text = String::with_capacity(rest.len());
+        while let Some((before, (part, after))) =
+            rest.split_once("${").and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+        {
+            text.push_str(before);
+            text.push_str(&with(part)?);
+            rest = after;
+        }
+        text.push_str(rest);
+        Ok(text)
+    }
+
+    /// Whether a secret part is only a mask.
+    pub fn is_masked(&self) -> bool {
+        let mut parts = self.value.expose().split("${").skip(1);
+        parts.any(|part| part.split('}').next().is_some_and(is_masked))
+    }
+
+    /// Whether each `${` has its `}`, with something between.
+    pub fn is_whole(value: &str) -> bool {
+        value.split("${").skip(1).all(|part| part.find('}').is_some_and(|end| end > 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(name: &str, value: &str) -> CustomHeader {
+        CustomHeader { name: name.to_owned(), value: Secret::new(value) }
+    }
+
+    #[test]
+    fn a_credential_without_headers_is_packed_as_it_is() {
+        for key in ["sk-1", "", "{\"type\":\"service_account\"}"] {
+            let one = Credentials::of(Secret::new(key));
+            assert_eq!(one.packed().expose(), key);
+            assert_eq!(Credentials::read(one.packed()), one);
+        }
+    }
+
+    #[test]
+    fn headers_are_packed_sent_and_masked() {
+        let headers = vec![
+            header("x-team", "red"),
+            header("x-key", "Token ${a-secret-of-some-length};v=${b}"),
+        ];
+        let one = Credentials { key: Secret::new("sk-1"), headers };
+        assert_eq!(Credentials::read(one.packed()), one);
+        let sent = one.sent_headers();
+        assert_eq!(sent[0].1, "red");
+        assert_eq!(sent[1].1, "Token a-secret-of-some-length;v=b");
+        assert!(!format!("{sent:?}").contains("a-secret"));
+        assert_eq!(one.headers[0].masked(), "red");
+        assert_eq!(one.headers[1].masked(), "Token ${a-se…ngth};v=${***}");
+        assert!(header("x-key", &one.headers[1].masked()).is_masked());
+        assert!(!one.headers[1].is_masked());
+        for (value, is_whole) in [("${a}", true), ("a", true), ("${", false), ("${}", false)] {
+            assert_eq!(CustomHeader::is_whole(value), is_whole, "{value}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Claude at Google's Vertex AI: the model is part of the path, and the body has the version of its
+//! form instead.
+
+use std::fmt;
+
+use bytes::Bytes;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// The version there that the format's first version has.
+const VERSION: &str = "vertex-2023-10-16";
+/// The format's first version, in the header `anthropic-version`.
+const FIRST: &str = "2023-06-01";
+/// Digits of a date in a model's name.
+const DATE: usize = 8;
+
+/// The name of a model there: `claude-x@20250929` for `claude-x-20250929`.
+pub fn model_name(model: &str) -> String {
+    match model.rsplit_once('-') {
+        Some((name, date)) if date.len() == DATE && date.bytes().all(|b| b.is_ascii_digit()) => {
+            format!("{name}@{date}")
+        }
+        _ => model.to_owned(),
+    }
+}
+
+/// The body of a request there; `None` if it is not a JSON object. `version` is that of the client's
+/// header, if there is one. `counted`: the model of a request for a token count, which stays in the
+/// body.
+pub fn body(body: &[Bytes], version: Option<&str>, counted: Option<&str>) -> Option<Vec<Bytes>> {
+    let whole = body.concat();
+    let mut members: Members = serde_json::from_slice(&whole).ok()?;
+    let raw = |json: String| RawValue::from_string(json).ok();
+    members.0.retain(|(name, _)| !matches!(name.as_str(), "model" | "output_format"));
+    for (name, value) in &mut members.0 {
+        let may_have_marks =
+            matches!(name.as_str(), "cache_control" | "system" | "messages" | "tools");
+        if may_have_marks && value.get().contains("\"scope\"") {
+            let mut tree: Value = serde_json::from_str(value.get()).ok()?;
+            match name.as_str() {
+                "cache_control" => without_scope(&mut tree),
+                _ => each_mark(&mut tree),
+            }
+            *value = raw(tree.to_string())?;
+        }
+    }
+    if !members.0.iter().any(|(name, _)| name == "anthropic_version") {
+        let version = version.filter(|version| *version != FIRST).unwrap_or(VERSION);
+        let version = raw(Value::from(version).to_string())?;
+        members.0.insert(0, ("anthropic_version".to_owned(), version));
+    }
+    if let Some(model) = counted {
+        let name = Value::from(model_name(model)).to_string();
+        members.0.push(("model".to_owned(), raw(name)?));
+    }
+    Some(vec![serde_json::to_vec(&members).ok()?.into()])
+}
+
+/// The marks of blocks, where the format allows them: in lists, and in the content of messages and
+/// of tool results.
+fn each_mark(tree: &mut Value) {
+    for block in tree.as_array_mut().into_iter().flatten() {
+        if let Some(mark) = block.get_mut("cache_control") {
+            without_scope(mark);
+        }
+        if let Some(content) = block.get_mut("content") {
+            each_mark(content);
+        }
+    }
+}
+
+fn without_scope(mark: &mut Value) {
+    if let Some(mark) = mark.as_object_mut() {
+        mark.shift_remove("scope");
+    }
+}
+
+/// The members of an object in their order, the values as they are written.
+struct Members(Vec<(String, Box<RawValue>)>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Each;
+        impl<'de> Visitor<'de> for Each {
+            type Value = Members;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+                let mut members = Vec::with_capacity(map.size_hint().unwrap_or(8));
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Each)
+    }
+}
+
+impl Serialize for Members {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edited(text: &str, counted: Option<&str>) -> String {
+        let edited = body(&[Bytes::copy_from_slice(text.as_bytes())], None, counted).unwrap();
+        String::from_utf8(edited.concat()).unwrap()
+    }
+
+    #[test]
+    fn dates_of_models_follow_an_at_sign() {
+        for (model, name) in [
+            ("claude-sonnet-4-5-20250929", "claude-sonnet-4-5@20250929"),
+            ("claude-opus-4-6", "claude-opus-4-6"),
+            ("claude-x@20250929", "claude-x@20250929"),
+            ("claude-2025092", "claude-2025092"),
+        ] {
+            assert_eq!(model_name(model), name);
+        }
+    }
+
+    #[test]
+    fn only_what_the_form_names_is_edited() {
+        let text = r#"{"model":"m","max_tokens":1, "output_format":{}, "big":1e400,
+            "messages":[{"role":"user","content":"\u00e4 \"model\""}]}"#;
+        let messages = r#""messages":[{"role":"user","content":"\u00e4 \"model\""}]"#;
+        let rest = format!("\"max_tokens\":1,\"big\":1e400,{messages}");
+        let version = format!("{{\"anthropic_version\":\"{VERSION}\"");
+        assert_eq!(edited(text, None), format!("{version},{rest}}}"));
+        let counted = edited(text, Some("claude-x-20250929"));
+        assert_eq!(counted, format!("{version},{rest},\"model\":\"claude-x@20250929\"}}"));
+        let marked = r#"{"system":[{"text":"scope","cache_control":{"type":"ephemeral","scope":"global","ttl":"1h"}}],
+            "messages":[{"content":[{"type":"tool_result","content":[{"cache_control":{"scope":"x"}}],"input":{"scope":1}}]}]}"#;
+        assert_eq!(
+            edited(marked, None),
+            format!(
+                r#"{version},"system":[{{"text":"scope","cache_control":{{"type":"ephemeral","ttl":"1h"}}}}],"messages":[{{"content":[{{"type":"tool_result","content":[{{"cache_control":{{}}}}],"input":{{"scope":1}}}}]}}]}}"#
+            )
+        );
+        assert!(body(&[Bytes::from_static(b"[]")], None, None).is_none());
+    }
+
+    #[test]
+    fn a_newer_version_of_the_client_stays() {
+        let version = |text: &'static str, header| {
+            let edited = body(&[Bytes::from_static(text.as_bytes())], header, None).unwrap();
+            let edited: Value = serde_json::from_slice(&edited.concat()).unwrap();
+            edited["anthropic_version"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(version("{}", Some("2023-06-01")), VERSION);
+        assert_eq!(version("{}", Some("2026-10-21")), "2026-10-21");
+        assert_eq!(version(r#"{"anthropic_version":"own"}"#, Some("2026-10-21")), "own");
+    }
+}

@@ -1,0 +1,153 @@
+//! Types of fields that only providers have: credential, headers, parameters, form of paths.
+
+use std::collections::HashSet;
+
+use schemars::SchemaGenerator;
+use serde_json::{Value, json};
+
+use super::kind::{FieldKind, kind};
+use super::{Fault, Faults, HeaderText, Plain, Text};
+use crate::admin::envelope::Code;
+use crate::admin::reasons::Reason;
+use crate::domain::credentials::CustomHeader;
+use crate::domain::path_template;
+use crate::domain::secret::{Secret, is_masked};
+use crate::upstream::headers::may_be_added;
+
+/// Headers or parameters of one provider.
+const MOST: usize = 32;
+/// The forms of a credential.
+const PATTERN: &str = "^([!-~]*|\\s*\\{[\\s\\S]*\\}\\s*)$";
+/// Characters of a credential that is JSON.
+const LARGEST_JSON: usize = 16_384;
+
+/// A credential that is sent in a header, or one as a JSON object that is exchanged for a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CredentialText(pub String);
+
+/// Names and values of headers. Names are in lower case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CustomHeaders(pub Vec<(String, String)>);
+
+/// Names and values of query parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryParameters(pub Vec<(String, String)>);
+
+/// The form of a provider's paths: see `domain::path_template`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathTemplate(pub String);
+
+impl FieldKind for CredentialText {
+    fn take(json: &Value) -> Result<Self, Faults> {
+        let is_object = |text: &str| {
+            let read = serde_json::from_str::<Value>(text);
+            text.starts_with('{') && read.is_ok_and(|read| read.is_object())
+        };
+        match json.as_str().map(str::trim).filter(|text| is_object(text)) {
+            Some(text) if is_masked(text) => Err(Fault::format(Reason::IsMasked).into()),
+            Some(_) => Text::<1, LARGEST_JSON>::take(json).map(|text| Self(text.0)),
+            None => HeaderText::<1, 4096>::take(json).map(|text| Self(text.0)),
+        }
+    }
+
+    fn describe(_: &mut SchemaGenerator) -> Value {
+        json!({ "type": "string", "pattern": PATTERN, "minLength": 1, "maxLength": LARGEST_JSON })
+    }
+}
+
+/// The texts of an object with at most [`MOST`] members.
+fn texts(json: &Value) -> Result<Vec<(String, String)>, Faults> {
+    let sent = json.as_object().ok_or_else(|| Fault::wrong_type(Reason::MustBeTexts))?;
+    if sent.len() > MOST {
+        let fault = Fault::new(Code::MAX_LENGTH, Reason::AtMostEntries);
+        return Err(fault.with("max", MOST).into());
+    }
+    let name = |name: &str| Text::<1, 100>::take(&Value::from(name)).map(Plain::plain);
+    let value = |json: &Value| Text::<1, 4096>::take(json).map(Plain::plain);
+    sent.iter().map(|(key, json)| Ok((name(key)?, value(json)?))).collect()
+}
+
+fn describe_texts() -> Value {
+    json!({
+        "type": "object",
+        "maxProperties": MOST,
+        "propertyNames": { "minLength": 1, "maxLength": 100 },
+        "additionalProperties": { "type": "string", "minLength": 1, "maxLength": 4096 },
+    })
+}
+
+/// Whether no two have one name.
+fn differ(pairs: &[(String, String)]) -> Result<(), Faults> {
+    let names: HashSet<&str> = pairs.iter().map(|(name, _)| name.as_str()).collect();
+    match names.len() < pairs.len() {
+        true => Err(Fault::format(Reason::NamedTwice).into()),
+        false => Ok(()),
+    }
+}
+
+impl FieldKind for CustomHeaders {
+    fn take(json: &Value) -> Result<Self, Faults> {
+        let mut pairs = texts(json)?;
+        for (name, value) in &mut pairs {
+            name.make_ascii_lowercase();
+            let refused = |reason| Fault::format(reason).with("name", name.clone());
+            if name.parse::<http::HeaderName>().is_err() {
+                return Err(refused(Reason::HeaderName).into());
+            }
+            if !may_be_added(name) {
+                return Err(refused(Reason::HeaderOfGateway).into());
+            }
+            let is_sent = |c: char| c == ' ' || c.is_ascii_graphic();
+            let is_plain = value.chars().all(is_sent) || is_masked_part(name, value);
+            if !is_plain || !CustomHeader::is_whole(value) {
+                return Err(refused(Reason::HeaderValue).into());
+            }
+        }
+        differ(&pairs)?;
+        Ok(Self(pairs))
+    }
+
+    fn describe(_: &mut SchemaGenerator) -> Value {
+        describe_texts()
+    }
+}
+
+/// A mask has a character that no header has; its place is taken by what is stored.
+fn is_masked_part(name: &str, value: &str) -> bool {
+    let header = CustomHeader { name: name.to_owned(), value: Secret::new(value) };
+    let without = header.replaced(|_| String::new());
+    header.is_masked() && without.chars().all(|c| c == ' ' || c.is_ascii_graphic())
+}
+
+impl FieldKind for QueryParameters {
+    fn take(json: &Value) -> Result<Self, Faults> {
+        let pairs = texts(json)?;
+        differ(&pairs)?;
+        Ok(Self(pairs))
+    }
+
+    fn describe(_: &mut SchemaGenerator) -> Value {
+        describe_texts()
+    }
+}
+
+impl FieldKind for PathTemplate {
+    fn take(json: &Value) -> Result<Self, Faults> {
+        let text = Text::<1, 500>::take(json)?.0;
+        match path_template::is_valid(&text) {
+            true => Ok(Self(text)),
+            false => Err(Fault::format(Reason::MustBePathTemplate).into()),
+        }
+    }
+
+    fn describe(schemas: &mut SchemaGenerator) -> Value {
+        let mut schema = Text::<1, 500>::describe(schemas);
+        schema["pattern"] = "^/".into();
+        schema
+    }
+}
+
+kind!([] CredentialText => String);
+kind!([] CustomHeaders => Vec<(String, String)>);
+kind!([] QueryParameters => Vec<(String, String)>);
+kind!([] PathTemplate => String);

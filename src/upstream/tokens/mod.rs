@@ -1,0 +1,215 @@
+//! Access tokens of clouds: a provider's credential is exchanged for one, which its requests carry.
+//!
+//! A token is fetched once for all requests that need it, and renewed before it expires: one
+//! request fetches the next one while the others use the present one.
+//!
+//! See docs/decisions/44-access-tokens-with-ring.md.
+
+mod entra;
+mod google;
+
+use std::time::Instant;
+
+use http::HeaderValue;
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use crate::domain::clock::Timestamp;
+use crate::domain::provider::Provider;
+use crate::domain::provider_auth::ProviderAuth;
+use crate::domain::secret::Secret;
+use crate::http_client::token::{is_endpoint, post};
+
+/// How long before its end a token is renewed; half of its life, if that is shorter.
+const EARLY_MS: i64 = 300_000;
+/// How long the present token is used after it could not be renewed, before the next try.
+const PAUSE_MS: i64 = 30_000;
+/// The life of a token whose answer does not say it, in seconds.
+const USUAL_LIFE: i64 = 300;
+/// Characters of an error that are kept.
+const SHOWN: usize = 300;
+
+/// Where a token comes from.
+enum Grant {
+    Google(Box<google::ServiceAccount>),
+    Entra(entra::Application),
+}
+
+/// What is posted to a token endpoint.
+struct TokenForm {
+    url: String,
+    fields: Vec<(&'static str, String)>,
+}
+
+/// The tokens of one provider.
+pub struct TokenSource {
+    grant: Grant,
+    proxy: Option<String>,
+    state: Mutex<State>,
+    /// Held by the request that fetches a token.
+    flight: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct State {
+    token: Option<Token>,
+    /// The last failure, for the requests that waited for the same flight.
+    failed: Option<(Instant, String)>,
+}
+
+#[derive(Clone)]
+struct Token {
+    /// `Bearer …`, marked as sensitive.
+    value: HeaderValue,
+    renew_at: Timestamp,
+    expires_at: Timestamp,
+}
+
+/// Whether a token can be asked for with this credential.
+///
+/// # Errors
+/// Why it cannot; the text can be shown.
+pub fn check(auth: ProviderAuth, key: &Secret) -> Result<(), String> {
+    Grant::of(auth, key).map_or(Ok(()), |grant| grant.map(|_| ()))
+}
+
+impl Grant {
+    fn of(auth: ProviderAuth, key: &Secret) -> Option<Result<Self, String>> {
+        match auth {
+            ProviderAuth::GcpServiceAccount => {
+                Some(google::ServiceAccount::read(key).map(Box::new).map(Self::Google))
+            }
+            ProviderAuth::AzureEntra => Some(entra::Application::read(key).map(Self::Entra)),
+            _ => None,
+        }
+    }
+
+    fn form(&self, now: Timestamp) -> Result<TokenForm, String> {
+        match self {
+            Self::Google(account) => account.form(now),
+            Self::Entra(application) => Ok(application.form()),
+        }
+    }
+}
+
+impl TokenSource {
+    /// The source of a provider's tokens; `None` if its credential is sent as it is.
+    ///
+    /// # Errors
+    /// The credential is not of the form that the provider's `auth` needs.
+    pub fn of(provider: &Provider) -> Option<Result<Self, String>> {
+        let source = |grant| Self {
+            grant,
+            proxy: provider.proxy_url.clone(),
+            state: Mutex::default(),
+            flight: tokio::sync::Mutex::default(),
+        };
+        Some(Grant::of(provider.auth, &provider.key)?.map(source))
+    }
+
+    /// The value of the `Authorization` header.
+    ///
+    /// # Errors
+    /// Why there is no token; the text has no credential.
+    pub async fn token(&self, now: Timestamp) -> Result<HeaderValue, String> {
+        let began = Instant::now();
+        let Some(token) = self.known(now) else {
+            let _flight = self.flight.lock().await;
+            if let Some(token) = self.known(now) {
+                return Ok(token.value);
+            }
+            if let Some((_, why)) = self.state.lock().failed.clone().filter(|(at, _)| *at > began) {
+                return Err(why);
+            }
+            return self.renew(now).await;
+        };
+        if now < token.renew_at {
+            return Ok(token.value);
+        }
+        let Ok(_flight) = self.flight.try_lock() else { return Ok(token.value) };
+        match self.renew(now).await {
+            Ok(value) => Ok(value),
+            Err(why) => {
+                tracing::warn!(
+                    why,
+                    "an access token could not be renewed; the present one is used"
+                );
+                let renew_at = now.plus_ms(PAUSE_MS);
+                self.state.lock().token = Some(Token { renew_at, ..token.clone() });
+                Ok(token.value)
+            }
+        }
+    }
+
+    /// A token that has not expired.
+    fn known(&self, now: Timestamp) -> Option<Token> {
+        self.state.lock().token.clone().filter(|token| now < token.expires_at)
+    }
+
+    async fn renew(&self, now: Timestamp) -> Result<HeaderValue, String> {
+        let fetched = self.fetch(now).await;
+        let mut state = self.state.lock();
+        match fetched {
+            Ok(token) => {
+                let value = token.value.clone();
+                *state = State { token: Some(token), failed: None };
+                Ok(value)
+            }
+            Err(why) => {
+                let why = format!("no access token: {why}");
+                state.failed = Some((Instant::now(), why.clone()));
+                Err(why)
+            }
+        }
+    }
+
+    async fn fetch(&self, now: Timestamp) -> Result<Token, String> {
+        let form = self.grant.form(now)?;
+        let fields: Vec<(&str, &str)> =
+            form.fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let (status, body) = post(&form.url, &fields, self.proxy.as_deref()).await?;
+        let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
+        if !(200..300).contains(&status) {
+            let said = ["error_description", "error"];
+            let said = said.iter().find_map(|name| answer[name].as_str()).unwrap_or_default();
+            let hide = |text: String, (_, value): &(&str, &str)| text.replace(value, "***");
+            let said = fields.iter().filter(|(_, value)| value.len() > 7).fold(said.into(), hide);
+            let said: String = said.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+            let said: String = said.chars().take(SHOWN).collect();
+            return Err(format!("the token endpoint answered {status} {said}").trim_end().into());
+        }
+        let text = answer["access_token"].as_str().filter(|text| !text.is_empty());
+        let text = text.ok_or("the token endpoint answered without access_token")?;
+        let value = HeaderValue::from_str(&format!("Bearer {text}"));
+        let mut value = value.map_err(|_| "the access token cannot be sent in a header")?;
+        value.set_sensitive(true);
+        let life = &answer["expires_in"];
+        let life = life.as_i64().or_else(|| life.as_str()?.parse().ok()).unwrap_or(USUAL_LIFE);
+        let life_ms = life.clamp(1, 86_400) * 1000;
+        let early = EARLY_MS.min(life_ms / 2);
+        let (renew_at, expires_at) = (now.plus_ms(life_ms - early), now.plus_ms(life_ms));
+        Ok(Token { value, renew_at, expires_at })
+    }
+}
+
+/// A credential as JSON.
+fn read_json<T: serde::de::DeserializeOwned>(key: &Secret, what: &str) -> Result<T, String> {
+    // An error of serde may quote the text.
+    let fault = |error: serde_json::Error| match error.classify() {
+        serde_json::error::Category::Data if error.to_string().starts_with("missing field") => {
+            format!(
+                "{what} lacks a member: {}",
+                error.to_string().split(" at ").next().unwrap_or("")
+            )
+        }
+        _ => format!("{what} must be a JSON object with members of text"),
+    };
+    serde_json::from_str(key.expose()).map_err(fault)
+}
+
+fn checked(url: String) -> Result<String, String> {
+    if is_endpoint(&url) {
+        return Ok(url);
+    }
+    Err("the address of the token endpoint must begin with https://".to_owned())
+}
