@@ -13,6 +13,9 @@ mod driver;
 pub mod service;
 
 mod exchange;
+pub mod polling;
+
+mod late_bill;
 mod pipeline;
 
 mod local;
@@ -32,6 +35,7 @@ mod cold_cache;
 mod context;
 
 pub mod gateway;
+pub mod pending_replies;
 mod record;
 
 mod blocking;

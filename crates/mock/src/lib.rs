@@ -23,6 +23,7 @@
 
 mod answer;
 mod ask;
+mod background;
 mod bench;
 mod control;
 pub mod directive;
