@@ -118,7 +118,7 @@ async fn a_member_in_another_spelling_is_refused_by_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_response_in_the_background_is_refused_in_pass_through_as_in_conversion() {
+async fn a_response_in_the_background_is_refused_by_default_in_pass_through_as_in_conversion() {
     for provider in FORMATS {
         let fixture = with(provider).await;
         for (name, value) in [
@@ -135,7 +135,7 @@ async fn a_response_in_the_background_is_refused_in_pass_through_as_in_conversio
                 let answer = fixture.post(path, &body).send().await.unwrap();
                 let (status, text) = (answer.status(), answer.text().await.unwrap());
                 assert!(
-                    status == 400 && text.contains("background"),
+                    status == 403 && text.contains("background"),
                     "{provider} {path} {name}: {status} {text}"
                 );
             }
