@@ -63,7 +63,9 @@ pub(super) fn keep_open(
         if let Some(key) = pending.record.key_id {
             ctx.gateway.stored_history.note(key, &pending.reply, pending.provider);
         }
-        ctx.gateway.pending_replies.keep(pending);
+        if let Some(other) = ctx.gateway.pending_replies.keep(pending) {
+            bill_estimate(&ctx.gateway, other, "the provider gave its id to another reply");
+        }
     }
 }
 
@@ -103,7 +105,12 @@ pub(super) fn fetched(
 
 /// Bills a reply whose end will not be seen, by the estimate.
 pub(super) fn lost(gateway: &Gateway, (provider, reply): (ProviderId, &str), why: &str) {
-    let Some(pending) = gateway.pending_replies.take(provider, reply) else { return };
+    if let Some(pending) = gateway.pending_replies.take(provider, reply) {
+        bill_estimate(gateway, pending, why);
+    }
+}
+
+fn bill_estimate(gateway: &Gateway, pending: PendingReply, why: &str) {
     let id = pending.record.request_id;
     tracing::warn!(request_id = %id, why, "a reply in the background is billed by an estimate");
     settle(gateway, pending, None, RequestOutcome::BrokenOff, Some(why), why);

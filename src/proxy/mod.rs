@@ -13,17 +13,16 @@ mod driver;
 pub mod service;
 
 mod exchange;
-pub mod polling;
-
-mod late_bill;
 mod pipeline;
 
 mod local;
+pub mod polling;
 mod upstream;
 
 mod websocket;
 
 pub mod connections;
+mod late_bill;
 pub mod request;
 
 mod reply;
@@ -35,7 +34,6 @@ mod cold_cache;
 mod context;
 
 pub mod gateway;
-pub mod pending_replies;
 mod record;
 
 mod blocking;
@@ -44,5 +42,6 @@ mod caller;
 mod coding;
 pub mod embedded_admin;
 pub mod instructions;
+pub mod pending_replies;
 mod ready;
 mod transcript;

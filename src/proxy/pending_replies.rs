@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::clock::Timestamp;
 use crate::domain::feature::Feature;
 use crate::domain::feature_policy::FeatureUse;
 use crate::domain::fee::Fee;
@@ -29,6 +30,7 @@ const MAX: usize = 1_000;
 /// The wait before the first poll; each later one is half as long again, up to the longest.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
+const MOST_MISSES: u32 = 3;
 const LOCK: &str = "lock";
 const ENDING: &str = "json";
 
@@ -48,6 +50,8 @@ pub struct PendingReply {
     is_synced: bool,
     next_poll: Instant,
     wait: Duration,
+    /// Polls that did not find it.
+    misses: u32,
 }
 
 /// A reply's file.
@@ -76,8 +80,18 @@ impl PendingReply {
         permit: Option<Permit>,
     ) -> Option<Self> {
         let (provider, next_poll) = (record.provider_id?, Instant::now() + FIRST_WAIT);
-        let (file, is_synced, wait) = (None, false, FIRST_WAIT);
-        Some(Self { reply, provider, record, features, permit, file, is_synced, next_poll, wait })
+        Some(Self {
+            reply,
+            provider,
+            record,
+            features,
+            permit,
+            file: None,
+            is_synced: false,
+            next_poll,
+            wait: FIRST_WAIT,
+            misses: 0,
+        })
     }
 
     fn read(path: &Path) -> Option<Self> {
@@ -125,8 +139,9 @@ impl PendingReplies {
         self.known.lock().contains_key(&(provider, reply.to_owned()))
     }
 
-    /// Keeps a reply, in memory and in a file. A file that cannot be written is logged.
-    pub fn keep(&self, mut pending: PendingReply) {
+    /// Keeps a reply, in memory and in a file. A file that cannot be written is logged. Returns the
+    /// reply that had its id at its provider before.
+    pub fn keep(&self, mut pending: PendingReply) -> Option<PendingReply> {
         if pending.file.is_none() {
             match self.write(&pending) {
                 Ok(file) => pending.file = Some(file),
@@ -135,7 +150,16 @@ impl PendingReplies {
                 }
             }
         }
-        self.known.lock().insert((pending.provider, pending.reply.clone()), pending);
+        self.known.lock().insert((pending.provider, pending.reply.clone()), pending)
+    }
+
+    /// The provider did not find it: whether it has said so three times.
+    pub fn misses(&self, provider: ProviderId, reply: &str) -> bool {
+        let mut known = self.known.lock();
+        known.get_mut(&(provider, reply.to_owned())).is_some_and(|pending| {
+            pending.misses += 1;
+            pending.misses >= MOST_MISSES
+        })
     }
 
     /// Takes a reply out to bill it; `None` if another caller has done so. [`Self::forget`] it once
@@ -152,18 +176,18 @@ impl PendingReplies {
         }
     }
 
-    /// The replies that are due for a poll, with the time of their requests in milliseconds: each is
+    /// The replies that are due for a poll, by provider, with the times of their requests: each is
     /// due again later.
-    pub fn due(&self) -> Vec<(ProviderId, String, i64)> {
+    pub fn due(&self) -> HashMap<ProviderId, Vec<(String, Timestamp)>> {
         let now = Instant::now();
-        let mut known = self.known.lock();
-        let due = known.values_mut().filter(|pending| pending.next_poll <= now);
-        due.map(|pending| {
+        let mut due: HashMap<_, Vec<_>> = HashMap::new();
+        for pending in self.known.lock().values_mut().filter(|pending| pending.next_poll <= now) {
             pending.next_poll = now + pending.wait;
             pending.wait = (pending.wait + pending.wait / 2).min(LONGEST_WAIT);
-            (pending.provider, pending.reply.clone(), pending.record.started_at.0)
-        })
-        .collect()
+            let one = (pending.reply.clone(), pending.record.started_at);
+            due.entry(pending.provider).or_default().push(one);
+        }
+        due
     }
 
     fn write(&self, pending: &PendingReply) -> io::Result<PathBuf> {

@@ -13,11 +13,13 @@ use http::Method;
 use super::gateway::Gateway;
 use super::late_bill::{self, SeenBy};
 use super::pending_replies::PendingReply;
+use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{ProviderId, SessionId};
 use crate::domain::key::Key;
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
+use crate::domain::provider::Provider;
 use crate::domain::user::User;
 use crate::formats::route::StoredCall;
 use crate::formats::usage::UsageReader;
@@ -27,8 +29,6 @@ use crate::upstream::probe::probe;
 
 const TICK: Duration = Duration::from_millis(500);
 const TIME_LIMIT: Duration = Duration::from_secs(15);
-/// Polls at the same time.
-const AT_ONCE: usize = 4;
 /// Ticks between two looks for ended processes.
 const ADOPTING: u32 = 10;
 
@@ -37,15 +37,13 @@ pub async fn run(gateway: Arc<Gateway>, stopped: impl Future<Output = ()>) {
     let polling = async {
         for tick in 0_u32.. {
             if tick.is_multiple_of(ADOPTING) {
-                adopt(&gateway, tick == 0).await;
+                adopt(&gateway).await;
             }
             let syncing = Arc::clone(&gateway);
             let _ = tokio::task::spawn_blocking(move || syncing.pending_replies.sync()).await;
             let due = stream::iter(gateway.pending_replies.due());
-            due.for_each_concurrent(AT_ONCE, |(provider, reply, since)| {
-                poll(&gateway, provider, reply, since)
-            })
-            .await;
+            due.for_each_concurrent(None, |(provider, due)| poll_provider(&gateway, provider, due))
+                .await;
             tokio::time::sleep(TICK).await;
         }
     };
@@ -53,9 +51,9 @@ pub async fn run(gateway: Arc<Gateway>, stopped: impl Future<Output = ()>) {
     futures_util::future::select(polling, stopped).await;
 }
 
-/// Follows the replies that ended processes left. At the start also notes those of a process that
-/// still runs, so that clients can fetch them here.
-async fn adopt(gateway: &Arc<Gateway>, is_first: bool) {
+/// Follows the replies that ended processes left, and notes those of processes that still run: so
+/// clients can fetch them here during an upgrade.
+async fn adopt(gateway: &Arc<Gateway>) {
     let looking = Arc::clone(gateway);
     let looked = tokio::task::spawn_blocking(move || looking.pending_replies.of_others()).await;
     let (left, running) = match looked {
@@ -66,7 +64,7 @@ async fn adopt(gateway: &Arc<Gateway>, is_first: bool) {
         }
         Err(_) => return,
     };
-    for pending in left.iter().chain(running.iter().filter(|_| is_first)) {
+    for pending in left.iter().chain(&running) {
         if let Some(key) = pending.record.key_id {
             gateway.stored_history.note(key, &pending.reply, pending.provider);
         }
@@ -104,43 +102,47 @@ async fn reserve(gateway: &Gateway, pending: &PendingReply) -> Permit {
     counters.bypass(record.request_id, &session, estimate, now)
 }
 
-async fn poll(gateway: &Gateway, provider: ProviderId, reply: String, since_ms: i64) {
-    let (reply, now) = (reply.as_str(), gateway.node.clock.now());
-    let lifetime = gateway.node.live.load().background_lifetime_ms;
+/// Polls the replies of one provider, one after the other. The first that it does not answer ends
+/// the round.
+async fn poll_provider(gateway: &Gateway, id: ProviderId, due: Vec<(String, Timestamp)>) {
     let snapshot = gateway.node.state.snapshot();
-    if let Some(record) = snapshot.provider(provider) {
-        let call = StoredCall { method: Method::GET, reply: reply.to_owned(), rest: "" };
-        match probe(record, ProviderCall::Stored(&call), None, TIME_LIMIT).await {
-            Ok(answer) if answer.status == 200 => {
-                let mut reader = UsageReader::new(WireFormat::Responses, false);
-                reader.feed(&answer.body);
-                reader.finish();
-                late_bill::fetched(gateway, (provider, reply), &reader, SeenBy::Gateway);
-            }
-            Ok(answer) if matches!(answer.status, 404 | 410) => {
-                let why = "the provider does not have the reply any more: the bill is an estimate";
-                late_bill::lost(gateway, (provider, reply), why);
-            }
-            Ok(answer) => {
-                tracing::debug!(
-                    reply,
-                    status = answer.status,
-                    "a reply in the background could not be fetched"
-                );
-            }
-            Err(error) => {
-                tracing::debug!(
-                    reply,
-                    error = error.text,
-                    "a reply in the background could not be fetched"
-                );
-            }
+    let mut provider = snapshot.provider(id);
+    for (reply, since) in due {
+        if let Some(asked) = provider
+            && let Err(error) = poll(gateway, asked, &reply).await
+        {
+            tracing::debug!(reply, error, "a reply in the background could not be fetched");
+            provider = None;
+        }
+        let age = u64::try_from(gateway.node.clock.now().since(since)).unwrap_or_default();
+        if age >= gateway.node.live.load().background_lifetime_ms {
+            late_bill::lost(
+                gateway,
+                (id, &reply),
+                "its end was not seen within `proxy.background_lifetime`",
+            );
         }
     }
-    let age = u64::try_from(now.0.saturating_sub(since_ms)).unwrap_or_default();
-    if age >= lifetime {
-        let why =
-            "its end was not seen within `proxy.background_lifetime`: the bill is an estimate";
-        late_bill::lost(gateway, (provider, reply), why);
+}
+
+async fn poll(gateway: &Gateway, provider: &Provider, reply: &str) -> Result<(), String> {
+    let call = StoredCall { method: Method::GET, reply: reply.to_owned(), rest: "" };
+    let answer = probe(provider, ProviderCall::Stored(&call), None, TIME_LIMIT).await;
+    let answer = answer.map_err(|error| error.text)?;
+    let its = (provider.id, reply);
+    match answer.status {
+        200 => {
+            let mut reader = UsageReader::new(WireFormat::Responses, false);
+            reader.feed(&answer.body);
+            reader.finish();
+            late_bill::fetched(gateway, its, &reader, SeenBy::Gateway);
+        }
+        404 | 410 if gateway.pending_replies.misses(provider.id, reply) => {
+            late_bill::lost(gateway, its, "the provider does not have it any more");
+        }
+        status => {
+            tracing::debug!(reply, status, "a reply in the background could not be fetched");
+        }
     }
+    Ok(())
 }
