@@ -221,12 +221,15 @@ async fn a_restart_loses_neither_reservation_nor_bill() {
     assert_eq!(call(&fixture, "POST", &cancel, &fixture.key).await.0, 200);
     let is_free = async || post(&fixture, &request("responses", false)).await.0 == 200;
     wait::until(|| "the reservation is still held".to_owned(), is_free).await;
-    let page = fixture.gateway.admin("usage-logs/getUsageLogs", json!({"pageSize": 100})).await;
-    let log = page["logs"].as_array().unwrap();
-    let cancelled = |row: &&Value| row["errorMessage"] == "it was cancelled";
-    let billed: Vec<&Value> = log.iter().filter(cancelled).collect();
-    assert_eq!(billed.len(), 1, "{log:?}");
-    assert_exact(billed[0]);
+    let cancelled = async || {
+        let page = fixture.gateway.admin("usage-logs/getUsageLogs", json!({"pageSize": 100})).await;
+        let mut log = page["logs"].as_array().unwrap().clone();
+        log.retain(|row| row["errorMessage"] == "it was cancelled");
+        (!log.is_empty()).then_some(log)
+    };
+    let billed = wait::found(|| "no bill".to_owned(), cancelled).await;
+    assert_eq!(billed.len(), 1, "{billed:?}");
+    assert_exact(&billed[0]);
 }
 
 /// The next process lets the client fetch at once, and bills once the one before has ended.
