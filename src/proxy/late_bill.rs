@@ -77,7 +77,7 @@ pub(super) fn fetched(
     by: SeenBy,
 ) {
     let is_it = fetched.reply_id() == Some(reply) && fetched.is_whole();
-    if !is_it || !fetched.state().is_some_and(|state| !state.goes_on()) {
+    if !is_it || fetched.state().is_none_or(ReplyState::goes_on) {
         return;
     }
     let Some(pending) = gateway.pending_replies.take(provider, reply) else { return };
