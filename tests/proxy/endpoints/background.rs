@@ -1,5 +1,6 @@
 //! Responses in the background: each is billed once, exactly, by whoever sees its end first.
 
+use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
 use super::super::fixture::{FORMATS, Fixture, request};
@@ -108,8 +109,8 @@ async fn clients_and_the_gateway_at_once_bill_each_reply_once() {
     let billed = log.iter().filter(|row| row["endpoint"] == "/v1/responses");
     billed.for_each(assert_exact);
     let usage = fixture.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": fixture.key_id}));
-    let spent = usage.await["costTotal"]["current"].as_f64().unwrap();
-    assert!((spent - COST * 12.0).abs() < 1e-9, "{spent}");
+    let spent: Decimal = usage.await["costTotal"]["current"].to_string().parse().unwrap();
+    assert_eq!(spent, Decimal::new(24, 3));
 }
 
 #[tokio::test(flavor = "multi_thread")]
