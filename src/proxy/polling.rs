@@ -35,7 +35,7 @@ const ADOPTING: u32 = 10;
 /// Runs until `stopped`. What is left then is adopted by the next process.
 pub async fn run(gateway: Arc<Gateway>, stopped: impl Future<Output = ()>) {
     let polling = async {
-        for tick in 0_u32.. {
+        for tick in 1_u32.. {
             if tick.is_multiple_of(ADOPTING) {
                 adopt(&gateway).await;
             }
@@ -52,8 +52,8 @@ pub async fn run(gateway: Arc<Gateway>, stopped: impl Future<Output = ()>) {
 }
 
 /// Follows the replies that ended processes left, and notes those of processes that still run: so
-/// clients can fetch them here during an upgrade.
-async fn adopt(gateway: &Arc<Gateway>) {
+/// clients can fetch them here during an upgrade. A start does so before the proxy opens.
+pub async fn adopt(gateway: &Arc<Gateway>) {
     let looking = Arc::clone(gateway);
     let looked = tokio::task::spawn_blocking(move || looking.pending_replies.of_others()).await;
     let (left, running) = match looked {
