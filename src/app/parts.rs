@@ -21,6 +21,7 @@ use crate::messages::{MessageQueue, Messages};
 use crate::otlp::{self, Exporters, Relay};
 use crate::proxy::gateway::{Fixed, Gateway, OtlpParts};
 use crate::proxy::instructions::Instructions;
+use crate::proxy::pending_replies::PendingReplies;
 use crate::setup::in_use::InUse;
 use crate::setup::{journal, secrets, warnings};
 use crate::state::health::Health;
@@ -130,6 +131,7 @@ fn gateway(
         bodies: Arc::default(),
         failed_sessions: FailedSessions::default(),
         stored_history: StoredHistory::default(),
+        pending_replies: PendingReplies::new(&config.data_dir),
         cache_sessions: CacheSessions::default(),
         client_versions: ClientVersions::default(),
         messages,

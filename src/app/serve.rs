@@ -32,6 +32,7 @@ use super::{banner::Banner, connection_slots, listen, reload, snapshot};
 use crate::config::Config;
 use crate::proxy::accept::Connections;
 use crate::proxy::connections::too_many::{BeforeHandshake, Counted};
+use crate::proxy::polling;
 use crate::proxy::service::{self, Service};
 use crate::setup::{certificates, validity};
 use crate::state::Phase;
@@ -79,6 +80,7 @@ pub fn serve(
     let listeners = io.block_on(open_listeners(&parts, io.handle(), &stop, readiness, upgrade))?;
     let tasks = tasks::start(&parts, io.handle(), &stop);
     io.block_on(parts.node.counters.wait());
+    io.block_on(polling::adopt(&parts.gateway));
     let reloaded = Reloaded::of(&parts, log.clone());
     // The other signals are handled from here on; the proxy opens later, and only then reports that
     // it is ready.

@@ -15,6 +15,7 @@ use super::{snapshot, store_watch};
 use crate::limits::Holder;
 use crate::messages;
 use crate::policy::provider_state::ProviderState;
+use crate::proxy::polling;
 use crate::state::provider_summary::ProviderSummary;
 use crate::state::{Node, Phase, SwitchOff, refresh};
 use crate::telemetry::{Metrics, Readiness};
@@ -54,6 +55,7 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
     ));
     io.spawn(store_watch::run(Arc::clone(node), stop.clone()));
     let jobs = io.spawn(parts.jobs.clone().run(stopped(stop.clone())));
+    io.spawn(polling::run(Arc::clone(&parts.gateway), stopped(stop.clone())));
     let price_sync = parts.price_sync(stop.clone());
     io.spawn(price_sync.run(stopped(stop.clone())));
     io.spawn(parts.notifier().run(stopped(stop.clone())));

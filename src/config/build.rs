@@ -206,6 +206,7 @@ fn live(take: &mut Take) -> Live {
             are_served: take.get("proxy.websockets"),
             lifetime_ms: take.millis("proxy.websocket_lifetime"),
         },
+        background_lifetime_ms: take.millis("proxy.background_lifetime"),
         timeouts: timeouts(take),
         retry: Retry {
             deadline_ms: take.millis("retry.deadline"),

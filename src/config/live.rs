@@ -44,6 +44,8 @@ pub struct Live {
     pub abort_drain_bytes: usize,
     /// The Responses API over a WebSocket.
     pub websockets: WebSockets,
+    /// How long replies in the background are polled, before they are billed by an estimate.
+    pub background_lifetime_ms: u64,
     /// Who checks the tool calls of agents if the provider does not.
     pub safeguards: Safeguards,
     /// Defaults for providers that set none.

@@ -14,6 +14,7 @@ use pingora::{Error, ErrorType, Result};
 
 use super::context::RequestContext;
 use super::gateway::Gateway;
+use super::late_bill::{self, SeenBy};
 use super::record::Ending;
 use super::upstream::attempt::Attempt;
 use super::upstream::forwarded_reply::ForwardedReply;
@@ -22,6 +23,8 @@ use super::upstream::incoming::Incoming;
 use super::upstream::running::Running;
 use super::upstream::{next_peer, verdict};
 use crate::domain::record::RequestOutcome;
+use crate::formats::peek::Peek;
+use crate::formats::route::Operation;
 
 /// A request, and what exists once it goes to a provider.
 pub struct Exchange {
@@ -138,13 +141,19 @@ impl Exchange {
         if let Some(attempt) = self.attempt.as_mut().filter(|_| is_reply)
             && let Some(forwarded) = attempt.incoming.released()
         {
+            let peek = self.forwarding.as_ref().map(|forwarding| &forwarding.inbound.peek);
             record.note_bill(forwarded.bill(record.estimated_input()));
+            if let Operation::Stored(call) = &record.operation
+                && let Some(fetched) = forwarded.fetched()
+            {
+                let reply = (attempt.provider.id, &*call.reply);
+                late_bill::fetched(&request.gateway, reply, fetched, SeenBy::Client);
+            }
             if !request.live.cache_diagnosis.is_zero()
                 && let Some(asked) = &mut record.asked
             {
                 asked.reply = forwarded.reply_id().map(Arc::from);
             }
-            let peek = self.forwarding.as_ref().map(|forwarding| &forwarding.inbound.peek);
             if let (Some(key), Some(reply)) = (record.caller.key_id(), forwarded.reply_id())
                 && peek.is_some_and(|peek| peek.leaves_history(request.format))
             {
@@ -199,10 +208,24 @@ impl Exchange {
     ///
     /// Call it before the bytes that complete the reply are sent.
     fn close(&mut self, ending: &Ending) {
-        if let Some(record) = self.request.record.take() {
+        if let Some(mut record) = self.request.record.take() {
             let trace = self.request.trace.take();
-            record.settle(&self.request, trace, ending);
+            match self.in_background() {
+                Some((reply, peek)) => {
+                    record.note_bill(Some(late_bill::expected(&self.request, &record, peek)));
+                    late_bill::keep_open(*record, &self.request, trace, ending, reply.to_owned());
+                }
+                None => record.settle(&self.request, trace, ending),
+            }
         }
+    }
+
+    /// The id of a reply that its provider makes in the background, and what was asked for.
+    fn in_background(&self) -> Option<(&str, &Peek)> {
+        let Incoming::Reply(forwarded) = &self.attempt.as_ref()?.incoming else { return None };
+        let peek = &self.forwarding.as_ref()?.inbound.peek;
+        let is_asked = peek.is_in_background(self.request.format);
+        Some((forwarded.id_of_unfinished().filter(|_| is_asked)?, peek))
     }
 }
 

@@ -7,6 +7,7 @@ use http::HeaderName;
 use super::body_budget::BodyBudget;
 use super::embedded_admin::EmbeddedAdmin;
 use super::instructions::Instructions;
+use super::pending_replies::PendingReplies;
 use crate::http_client::in_process::InProcessProxy;
 use crate::ledger::Ledger;
 use crate::messages::Messages;
@@ -29,6 +30,8 @@ pub struct Gateway {
     pub failed_sessions: FailedSessions,
     /// Which provider stores the history of conversations that are continued by a reply's id.
     pub stored_history: StoredHistory,
+    /// Replies in the background that are not billed yet.
+    pub pending_replies: PendingReplies,
     /// The latest prompts of sessions, as fingerprints.
     pub cache_sessions: CacheSessions,
     /// The versions in use of known clients.

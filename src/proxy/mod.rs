@@ -16,11 +16,13 @@ mod exchange;
 mod pipeline;
 
 mod local;
+pub mod polling;
 mod upstream;
 
 mod websocket;
 
 pub mod connections;
+mod late_bill;
 pub mod request;
 
 mod reply;
@@ -40,5 +42,6 @@ mod caller;
 mod coding;
 pub mod embedded_admin;
 pub mod instructions;
+pub mod pending_replies;
 mod ready;
 mod transcript;

@@ -114,18 +114,11 @@ impl OpenRecord {
         if let Some(bill) = &mut noted {
             self.count_units(bill);
         }
-        if let (Some(Bill { usage, parts, .. }), Some(asked)) = (&mut noted, &self.asked) {
+        if let (Some(bill), Some(asked)) = (&mut noted, &self.asked) {
             let format = asked.provider.kind.format();
-            if usage.web_searches > 1 {
-                let price = self.snapshot.price_for(&asked.model, &asked.model);
-                let facts = price.and_then(|price| price.facts.as_ref());
-                let own = facts.and_then(|facts| facts.searches.as_ref());
-                let searches = usage.web_searches;
-                usage.web_searches = searches::charged(format, &asked.model, own, searches);
-            }
-            if let Some(body) = self.body.as_ref().filter(|body| body.format == format) {
-                bill::as_asked(&body.features, usage, parts);
-            }
+            let body = self.body.as_ref().filter(|body| body.format == format);
+            let features = body.map_or(&[][..], |body| &body.features);
+            add_asked(bill, &self.snapshot, (format, &asked.model), features);
         }
         self.bill = noted;
     }
@@ -150,4 +143,22 @@ impl OpenRecord {
     pub fn estimated_input(&self) -> u64 {
         self.body.as_ref().map_or(0, |body| body.estimated_input)
     }
+}
+
+/// Adds what the reply does not say: how many searches are charged at the provider's model, and what
+/// only the request says of its features.
+pub(super) fn add_asked(
+    bill: &mut Bill,
+    snapshot: &Snapshot,
+    (format, model): (WireFormat, &str),
+    features: &[FeatureUse],
+) {
+    let usage = &mut bill.usage;
+    if usage.web_searches > 1 {
+        let price = snapshot.price_for(model, model);
+        let facts = price.and_then(|price| price.facts.as_ref());
+        let own = facts.and_then(|facts| facts.searches.as_ref());
+        usage.web_searches = searches::charged(format, model, own, usage.web_searches);
+    }
+    bill::as_asked(features, usage, &mut bill.parts);
 }

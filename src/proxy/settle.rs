@@ -9,14 +9,18 @@ use rust_decimal::Decimal;
 use super::caller::Principal;
 use super::cold_cache::{self, MissRates};
 use super::context::{RequestContext, millis};
+use super::gateway::Gateway;
 use super::record::{Ending, OpenRecord};
 use crate::domain::cache_miss::CacheMiss;
+use crate::domain::feature_policy::FeatureUse;
 use crate::domain::ids::{KeyId, ProviderId, UserId};
 use crate::domain::money::NanoUsd;
 use crate::domain::network;
 use crate::domain::part::{Part, PartKind};
 use crate::domain::price::{CostKind, Price};
+use crate::domain::provider::Provider;
 use crate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
+use crate::domain::trace::SpanContext;
 use crate::domain::usage::Usage;
 use crate::formats::usage::{self, Bill};
 use crate::limits::Permit;
@@ -37,9 +41,7 @@ impl OpenRecord {
         let (gateway, ended) = (&ctx.gateway, Instant::now());
         self.last_decision(ctx, ending, ended);
         let span = trace.as_ref().map(|trace| trace.own);
-        let trace_id = span.map(|span| tracing::field::display(span.trace_id));
         let permit = self.permit.take();
-        let is_admitted = permit.is_some();
         let snapshot = Arc::clone(&self.snapshot);
         let asked = self
             .asked
@@ -53,43 +55,29 @@ impl OpenRecord {
         if is_metered {
             note_session(ctx, &record);
         }
-        if record.cost.is_none() {
-            let upstream = record.upstream_model.as_ref().unwrap_or(&record.model);
-            gateway.node.unpriced_models.note(&record.model, Some(upstream), ctx.now());
-        }
-        if let Some(permit) = permit {
-            // A refused request counts towards nothing: dropping its permit releases everything.
-            match record.outcome {
-                RequestOutcome::Refused => drop(permit),
-                _ => permit.settle(ctx.now(), record.cost.unwrap_or_default(), record.provider_id),
-            }
-        }
-        // The reserve of a full journal belongs to requests in flight, not to refusals, and at most
-        // half of it to what no provider is asked for.
-        let refused = record.outcome == RequestOutcome::Refused;
-        let ledger = &gateway.ledger;
-        if (refused && !ledger.has_room()) || (!is_admitted && !ledger.has_reserve()) {
-            tracing::debug!(request_id = %record.request_id, trace_id, "a request that cost nothing is \
-                not recorded: the journal is full");
-        } else if let Err(e) = gateway.ledger.append(&record) {
-            tracing::error!(request_id = %record.request_id, trace_id, error = %e, "the journal did not take a record");
-        }
-        if let (RequestOutcome::Completed, Some(key), 1..) =
-            (record.outcome, record.key_id, record.usage.output)
-        {
-            gateway.node.counters.learn_output(key, &record.model, record.usage.output);
-        }
-        gateway.node.metrics.request_done(&record);
-        let priced_name = priced_name(&snapshot, &record);
-        gateway.node.metrics.request_of(&record, priced_name);
-        if let (Some(meter), Some(provider)) = (&gateway.otlp.meter, &asked) {
-            meter.count(&record, provider, priced_name);
-        }
-        if gateway.fixed.access_log {
-            telemetry::access_log(&record, span);
-        }
+        conclude(gateway, &snapshot, permit, &record, asked.as_deref(), span);
         end_trace(ctx, trace, &record);
         gateway.node.events.tell(|| NodeEvent::Request(Arc::new(record)));
+    }
+
+    /// The record of a reply that its provider still makes, with what is billed if its end is never
+    /// seen. Nothing is settled.
+    pub(super) fn unfinished(
+        mut self,
+        ctx: &RequestContext,
+        trace: Option<Box<RequestTrace>>,
+        ending: &Ending,
+    ) -> Unfinished {
+        let permit = self.permit.take();
+        let features = self.body.as_mut().map(|body| std::mem::take(&mut body.features));
+        if let Some(body) = &mut self.body {
+            body.print = None;
+        }
+        let record = self.finish(ctx, ending, Instant::now());
+        note_session(ctx, &record);
+        let free = Record { usage: Usage::default(), cost: Some(NanoUsd::ZERO), ..record.clone() };
+        end_trace(ctx, trace, &free);
+        Unfinished { record, permit, features: features.unwrap_or_default() }
     }
 
     /// The end of the decision chain: the provider that answered, how, and how long that took.
@@ -204,8 +192,64 @@ impl OpenRecord {
     }
 }
 
+/// A request whose reply its provider still makes.
+pub(super) struct Unfinished {
+    pub record: Record,
+    pub permit: Option<Permit>,
+    /// What the request uses.
+    pub features: Vec<FeatureUse>,
+}
+
+/// Settles the permit of a request that is over, appends its record, counts and logs it.
+pub(super) fn conclude(
+    gateway: &Gateway,
+    snapshot: &Snapshot,
+    permit: Option<Permit>,
+    record: &Record,
+    asked: Option<&Provider>,
+    span: Option<SpanContext>,
+) {
+    let (now, is_admitted) = (gateway.node.clock.now(), permit.is_some());
+    let trace_id = span.map(|span| tracing::field::display(span.trace_id));
+    if record.cost.is_none() {
+        let upstream = record.upstream_model.as_ref().unwrap_or(&record.model);
+        gateway.node.unpriced_models.note(&record.model, Some(upstream), now);
+    }
+    if let Some(permit) = permit {
+        // A refused request counts towards nothing: dropping its permit releases everything.
+        match record.outcome {
+            RequestOutcome::Refused => drop(permit),
+            _ => permit.settle(now, record.cost.unwrap_or_default(), record.provider_id),
+        }
+    }
+    // The reserve of a full journal belongs to requests in flight, not to refusals, and at most
+    // half of it to what no provider is asked for.
+    let refused = record.outcome == RequestOutcome::Refused;
+    let ledger = &gateway.ledger;
+    if (refused && !ledger.has_room()) || (!is_admitted && !ledger.has_reserve()) {
+        tracing::debug!(request_id = %record.request_id, trace_id, "a request that cost nothing is \
+            not recorded: the journal is full");
+    } else if let Err(e) = ledger.append(record) {
+        tracing::error!(request_id = %record.request_id, trace_id, error = %e, "the journal did not take a record");
+    }
+    if let (RequestOutcome::Completed, Some(key), 1..) =
+        (record.outcome, record.key_id, record.usage.output)
+    {
+        gateway.node.counters.learn_output(key, &record.model, record.usage.output);
+    }
+    gateway.node.metrics.request_done(record);
+    let priced_name = priced_name(snapshot, record);
+    gateway.node.metrics.request_of(record, priced_name);
+    if let (Some(meter), Some(provider)) = (&gateway.otlp.meter, asked) {
+        meter.count(record, provider, priced_name);
+    }
+    if gateway.fixed.access_log {
+        telemetry::access_log(record, span);
+    }
+}
+
 /// Charges a reply, and each of its parts: the entry of the model that made it, and the cost.
-fn charge<'s>(
+pub(super) fn charge<'s>(
     snapshot: &'s Snapshot,
     asked: [&str; 2],
     multiplier: Decimal,

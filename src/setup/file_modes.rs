@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::files;
 
 /// The files that the gateway itself creates in its data directory.
-const OWN: [&str; 10] = [
+const OWN: [&str; 11] = [
     "secret.key",
     "admin.token",
     "tollgate.db",
@@ -23,6 +23,7 @@ const OWN: [&str; 10] = [
     "snapshot.configuration",
     "snapshot.spending",
     "journal",
+    "background",
     "lock",
 ];
 /// Name prefixes of the `.new` files that a killed write leaves behind.

@@ -1,4 +1,5 @@
-//! One exchange with a provider outside of any request: the provider test.
+//! One exchange with a provider outside of any request: the provider test, and the poll
+//! of a reply in the background.
 //!
 //! Address, path, head and CONNECT proxy are those of real requests; the connection is a plain
 //! client's and is not kept. It affects no circuit, no limit and no usage record.
@@ -15,15 +16,16 @@ use crate::domain::provider::Provider;
 
 pub use super::probe_error::{ProbeError, ProbeFault};
 
-/// Bytes of an answer that are read.
+/// Bytes of an answer that are read; of a stored reply.
 const MAX_BYTES: usize = 2 * 1024 * 1024;
+const MAX_BYTES_OF_REPLY: usize = 32 * 1024 * 1024;
 
 /// The provider's answer.
 #[derive(Debug, Clone)]
 pub struct Probed {
     /// The HTTP status.
     pub status: u16,
-    /// The beginning of the body, at most 2 MiB.
+    /// The beginning of the body, at most 2 MiB, of a stored reply 32 MiB.
     pub body: Vec<u8>,
     /// From the start of the connection to the end of the body.
     pub took: Duration,
@@ -96,9 +98,11 @@ async fn ask(
     }
     let mut answer = request.send().await?;
     let status = answer.status().as_u16();
+    let is_reply = matches!(call, ProviderCall::Stored(_));
+    let most = if is_reply { MAX_BYTES_OF_REPLY } else { MAX_BYTES };
     let mut bytes = Vec::new();
     while let Some(chunk) = answer.chunk().await? {
-        if bytes.len() + chunk.len() > MAX_BYTES {
+        if bytes.len() + chunk.len() > most {
             break;
         }
         bytes.extend_from_slice(&chunk);

@@ -8,6 +8,7 @@
 
 mod again;
 mod away;
+mod background;
 mod begin;
 mod chaos;
 mod commit;

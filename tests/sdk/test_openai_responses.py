@@ -44,6 +44,24 @@ def test_stream(client, account, model):
     account.check(model, streamed=True, inputTokens=120, outputTokens=7)
 
 
+def test_background(client, services, account):
+    if account.key_id:
+        services.action("keys/editKey", {"keyId": account.key_id, "allowedFeatures": ["background"]})
+    wanted = mock(text=TEXT, usage={"input": 120, "output": 7})
+    reply = client.responses.create(model="via-responses", input=f"hello {wanted}", background=True)
+    assert reply.status == "queued" and reply.background and reply.output == []
+    fetches = 0
+    while reply.status in ("queued", "in_progress"):
+        reply = client.responses.retrieve(reply.id)
+        fetches += 1
+    assert (reply.status, reply.output_text, reply.usage.total_tokens) == ("completed", TEXT, 127)
+    if account.key_id:
+        entries = account.log(1 + fetches)
+        billed = [entry for entry in entries if entry["costUsd"]]
+        assert [(entry["inputTokens"], entry["outputTokens"]) for entry in billed] == [(120, 7)]
+        assert not billed[0]["estimated"] and billed[0]["outcome"] == "completed"
+
+
 @pytest.mark.parametrize("streamed", [False, True])
 def test_tool_round_trip(client, account, model, streamed):
     def turn(items):

@@ -85,6 +85,10 @@ pub struct Directive {
     pub echo: bool,
     /// `false`: accept any request that can be answered at all.
     pub strict: Option<bool>,
+    /// Calls about a response in the background until it is complete; absent: 2.
+    pub background_calls: Option<usize>,
+    /// A response in the background ends in an error.
+    pub background_fails: bool,
     /// Names of the models in the listing.
     pub models: Option<Vec<String>>,
     /// Native: what the check of tool calls answers to a request with `safeguards`.

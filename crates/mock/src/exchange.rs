@@ -121,7 +121,15 @@ fn judge(mock: &Mock, parts: &Parts, bytes: &Bytes, serial: u64) -> (StagedAnswe
     let checked = if strict { strict::authenticated(route.format, key.as_deref()) } else { Ok(()) };
     let answer = match checked {
         Err(fault) => StagedAnswer::fault(route.format, &fault),
-        Ok(()) => stage::answer(&route, &directive, parts, body, &asked, serial),
+        Ok(()) => {
+            let is_asked = body.as_ref().is_ok_and(|body| body["background"] == true);
+            let answer = stage::answer(&route, &directive, parts, body, &asked, serial);
+            let is_deletion = parts.method == http::Method::DELETE;
+            match is_deletion {
+                true => answer,
+                false => mock.background.shape(&route, is_asked, &directive, answer),
+            }
+        }
     };
     (answer, directive)
 }

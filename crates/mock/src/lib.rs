@@ -25,6 +25,7 @@
 
 mod answer;
 mod ask;
+mod background;
 mod bench;
 mod cloud;
 mod control;

@@ -50,6 +50,12 @@ pub(super) const ROWS: &[Setting] = &[
     setting("proxy.websockets", Flag, "true").live(),
     setting("proxy.websocket_lifetime", Duration { min: S, max: 24 * HOUR, zero: Refused }, "60m")
         .live(),
+    setting(
+        "proxy.background_lifetime",
+        Duration { min: S, max: 168 * HOUR, zero: Refused },
+        "24h",
+    )
+    .live(),
     // Administration.
     setting("admin.addr", Address, "127.0.0.1:8081"),
     setting("admin.max_connections", Count { min: 0, max: 1_000_000 }, "1024").live(),

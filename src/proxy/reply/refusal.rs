@@ -92,6 +92,8 @@ pub enum Refusal {
     Limit(Denied),
     /// The journal cannot take more records.
     JournalFull,
+    /// As many replies are made in the background as one node may follow.
+    BackgroundFull,
     /// The shared counters are unreachable, and nothing may pass uncounted.
     CountersUnreachable,
     /// `exists`: there are providers that are enabled.
@@ -192,6 +194,7 @@ impl Refusal {
             }
             Self::Limit(denied) => limit_refusal::reply(denied, zone),
             Self::JournalFull => busy("the gateway cannot account for requests now", 5),
+            Self::BackgroundFull => busy("too many responses are made in the background now", 60),
             Self::CountersUnreachable => busy("the gateway cannot count requests now", 5),
             Self::NoGroup { .. }
             | Self::UnknownModel { .. }
@@ -308,6 +311,7 @@ impl Refusal {
             Self::SensitiveWord { .. } => "sensitive_word",
             Self::Limit(_) => "limit",
             Self::JournalFull => "journal_full",
+            Self::BackgroundFull => "background_full",
             Self::CountersUnreachable => "counters_unreachable",
             Self::NoGroup { .. } => "no_group",
             Self::UnknownModel { .. } => "unknown_model",

@@ -15,7 +15,7 @@ use crate::formats::count;
 use crate::formats::embeddings::{self, EmbeddingsReply};
 use crate::formats::error::{self, ErrorReply, UpstreamError, words};
 use crate::formats::native::safeguards::reply::CheckedReply;
-use crate::formats::usage::{Bill, HideUsageChunk, UsageReader};
+use crate::formats::usage::{Bill, HideUsageChunk, ReplyState, UsageReader};
 use crate::proxy::blocking::INLINE_MAX;
 use crate::proxy::body_budget::{BodyReservation, BudgetExceeded, ELEMENT_WEIGHT};
 use crate::proxy::coding::StreamDecoder;
@@ -32,6 +32,8 @@ pub(in crate::proxy) struct ReshapedReply {
     /// `None` if a reply has no usage (token counting), or if a converter reads the usage.
     reader: Option<UsageReader>,
     shape: Shape,
+    /// Reads a stored reply that is not billed yet, and decides nothing about it.
+    pub observer: Option<Box<UsageReader>>,
     /// Holds the reply's end back until its tool calls are checked; `None` for most replies.
     pub check: Option<Box<CheckedReply>>,
     received: u64,
@@ -121,6 +123,7 @@ impl ReshapedReply {
             bom: bom::Filter::default(),
             reader,
             shape,
+            observer: None,
             check: None,
             received: 0,
             problem: None,
@@ -159,6 +162,9 @@ impl ReshapedReply {
         self.received += plain.len() as u64;
         if let Some(reader) = &mut self.reader {
             reader.feed(&plain);
+        }
+        if let Some(observer) = &mut self.observer {
+            observer.feed(&plain);
         }
         let mut shaped = self.reshape(plain);
         if let Some(check) = &mut self.check {
@@ -231,6 +237,9 @@ impl ReshapedReply {
     fn finish_shape(&mut self) -> Bytes {
         if let Some(reader) = &mut self.reader {
             reader.finish();
+        }
+        if let Some(observer) = &mut self.observer {
+            observer.finish();
         }
         match &mut self.shape {
             Shape::AsIs => Bytes::new(),
@@ -337,6 +346,11 @@ impl ReshapedReply {
     /// The provider's figures so far.
     pub(in crate::proxy) fn usage(&self) -> Option<Usage> {
         self.meter()?.usage()
+    }
+
+    /// responses: whether the provider still makes the reply.
+    pub(in crate::proxy) fn goes_on(&self) -> bool {
+        self.meter().and_then(UsageReader::state).is_some_and(ReplyState::goes_on)
     }
 
     /// What is billed. If the provider reported no input tokens, `input` counts. `None` for replies

@@ -12,8 +12,10 @@ use bytes::Bytes;
 
 use super::identify::Identified;
 use super::intake::Inbound;
+use crate::domain::feature::Feature;
 use crate::domain::feature_policy::{FeaturePolicy, FeatureUse};
 use crate::domain::fee::Fee;
+use crate::domain::format::WireFormat;
 use crate::domain::ids::WordId;
 use crate::domain::named_model::NamedModel;
 use crate::domain::provider::model_matches;
@@ -46,6 +48,9 @@ pub(in crate::proxy) async fn screen(
     if !inbound.features.is_empty() {
         grant(ctx, identified, &mut inbound.features)?;
         inbound.peek.check_background(ctx.format)?;
+        if inbound.peek.is_in_background(ctx.format) && ctx.gateway.pending_replies.is_full() {
+            return Err(Refusal::BackgroundFull);
+        }
     }
     let inbound = Arc::new(inbound);
     recent(ctx, identified)?;
@@ -124,7 +129,11 @@ fn grant(
         });
         *is_granted = caller.grant(feature).map_err(refused)? || is_passed;
         let providers = snapshot.providers.iter().map(|provider| &provider.features);
-        if !*is_granted && features::lacks_provider(feature, providers) {
+        let lacks_grant = match feature {
+            Feature::Background => ctx.format == WireFormat::Responses,
+            _ => features::lacks_provider(feature, providers),
+        };
+        if !*is_granted && lacks_grant {
             return Err(refused(DeniedBy::Default));
         }
     }

@@ -1,8 +1,10 @@
 //! Calls about a reply that its provider stores: they go to the account that gave it, and to no
-//! other. They cost nothing and count against no limit.
+//! other. They cost nothing and count against no limit: a reply in the background is billed to the request
+//! that began it.
 
 use std::sync::Arc;
 
+use http::Method;
 use pingora::proxy::Session;
 
 use super::identify::Identified;
@@ -23,7 +25,7 @@ use crate::proxy::reply::refusal::Refusal;
 ///
 /// # Errors
 /// When the client is not on a non-empty list; when this gateway does not know that the key got such a reply, or its provider is out of reach
-/// now; when the reply is asked for as a stream.
+/// now; when the reply is asked for as a stream, or is to be deleted before it ends.
 pub(in crate::proxy) fn plan(
     session: &Session,
     ctx: &mut RequestContext,
@@ -46,6 +48,10 @@ pub(in crate::proxy) fn plan(
             && provider.deleted_at.is_none()
             && key.provider_group.reach(&provider.group_tag)
     };
+    if call.method == Method::DELETE && ctx.gateway.pending_replies.has(holder, &call.reply) {
+        let message = "the response is not complete: cancel it, or wait until it ends";
+        return Err(Refusal::BadRequest(message.to_owned()));
+    }
     let place = identified.snapshot.providers.iter().position(serves).ok_or_else(unknown)?;
     let hints = SessionHints {
         header: None,

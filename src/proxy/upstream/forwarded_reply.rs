@@ -186,6 +186,16 @@ impl ForwardedReply {
         self.reply.id().filter(|_| !self.converted)
     }
 
+    /// The provider's id of the reply, if the provider still makes it.
+    pub fn id_of_unfinished(&self) -> Option<&str> {
+        self.reply_id().filter(|_| self.reply.goes_on())
+    }
+
+    /// What the client fetched of a reply in the background, if that is to be billed.
+    pub fn fetched(&self) -> Option<&UsageReader> {
+        self.reply.observer.as_deref()
+    }
+
     /// Whether it waits until its tool calls are checked.
     pub fn waits_for_check(&self) -> bool {
         self.reply.check.as_ref().is_some_and(|check| check.waits())

@@ -80,6 +80,11 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     };
     let mut reply = ReshapedReply::new(decoder, reader, shape);
     reply.check = attempt.rendered.check.take();
+    if let Operation::Stored(call) = &forwarding.route.operation
+        && request.gateway.pending_replies.has(attempt.provider.id, &call.reply)
+    {
+        reply.observer = Some(Box::new(UsageReader::new(format, false)));
+    }
     let is_opaque = kind == BodyKind::Other;
     let facts = ReplyFacts { streamed, converted, is_opaque, ..ReplyFacts::default() };
     let forwarded = ForwardedReply::new(status, facts, reply, unsure);

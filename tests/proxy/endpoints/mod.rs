@@ -1,6 +1,7 @@
 //! The endpoints beside the replies: embeddings, images, sound and others. Each is a row of
 //! [`ENDPOINTS`], and has a case here.
 
+mod background;
 mod bills;
 mod embeddings;
 mod refusals;

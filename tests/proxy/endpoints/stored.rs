@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::fixture::{Fixture, request};
 
-async fn call(fixture: &Fixture, method: &str, path: &str, key: &str) -> (u16, Value) {
+pub async fn call(fixture: &Fixture, method: &str, path: &str, key: &str) -> (u16, Value) {
     let url = format!("{}{path}", fixture.gateway.proxy);
     let method = method.parse().unwrap();
     let sent = fixture.gateway.client.request(method, url).bearer_auth(key).send();

@@ -291,7 +291,7 @@ pub static FEATURES: [FeatureRow; 30] = [
         name: "background",
         sort: Sort::Service,
         members: &["background"],
-        doc: "A reply that is made in the background. Responses are never made so here.",
+        doc: "A reply that is made in the background. Of responses: refused unless a record allows it.",
         ..NONE
     },
     FeatureRow {

@@ -35,6 +35,12 @@ impl Fee {
         self == other || matches!((self, other), (Self::Container(_), Self::Container(_)))
     }
 
+    /// The fee for a container that is charged by this entry; `None` if there is no such entry.
+    pub fn by_entry(entry: &str) -> Option<Self> {
+        let known = LARGE.iter().map(|(_, entry)| *entry).chain([TOOLS, OTHER]);
+        known.into_iter().find(|known| *known == entry).map(Self::Container)
+    }
+
     /// The fee for a container with this `memory_limit`; `None` for one that is named by its id.
     pub fn of_container(memory: Option<&str>) -> Self {
         let large = |memory: &str| LARGE.iter().find(|(size, _)| *size == memory);

@@ -34,7 +34,7 @@ fn response(reply: &MockReply, status: &str, output: Vec<Value>) -> Value {
     map.insert("object".to_owned(), json!("response"));
     map.insert("created_at".to_owned(), json!(CREATED));
     map.insert("status".to_owned(), json!(status));
-    map.insert("background".to_owned(), json!(false));
+    map.insert("background".to_owned(), json!(reply.request["background"] == true));
     map.insert("error".to_owned(), Value::Null);
     map.insert("incomplete_details".to_owned(), incomplete(reply, status));
     map.insert("model".to_owned(), json!(reply.model));

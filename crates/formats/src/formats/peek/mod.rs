@@ -316,19 +316,21 @@ impl Peek {
         }
     }
 
-    /// Checks that the reply can be billed here.
+    /// Checks that a reply in the background can be billed here.
     ///
     /// # Errors
-    /// It is to be made in the background.
+    /// It is to be streamed too.
     pub fn check_background(&self, format: WireFormat) -> Result<(), BadRequest> {
-        if format == WireFormat::Responses && self.background {
-            return Err(BadRequest::field(
-                "background",
-                "a response that is made in the background cannot be billed here, as its output is \
-                 fetched elsewhere",
-            ));
+        if self.is_in_background(format) && self.stream == Some(true) {
+            let why = "a response in the background is not streamed here: leave one of the two out";
+            return Err(BadRequest::field("stream", why));
         }
         Ok(())
+    }
+
+    /// The reply is a response that is to be made in the background.
+    pub fn is_in_background(&self, format: WireFormat) -> bool {
+        format == WireFormat::Responses && self.background
     }
 
     /// The provider has the beginning of the conversation: the body does not.

@@ -31,6 +31,7 @@ mod passes;
 mod repeat;
 mod responses;
 mod searches;
+mod state;
 mod tag;
 mod tally;
 #[cfg(test)]
@@ -45,6 +46,7 @@ pub use self::diagnosis::CacheDiagnosis;
 pub use self::hide::HideUsageChunk;
 pub use self::layout::BodyKind;
 pub use self::model::ModelName;
+pub use self::state::ReplyState;
 pub use self::tally::{ENDED_IN_ERROR, names_an_end};
 
 use self::layout::{Layout, Reading};
@@ -385,6 +387,23 @@ impl UsageReader {
     /// native and responses: the reply's id, if it is known.
     pub fn reply_id(&self) -> Option<&str> {
         Some(self.tally.id.as_str()).filter(|id| !id.is_empty())
+    }
+
+    /// responses: where the reply stands; `None` if it does not say.
+    pub const fn state(&self) -> Option<ReplyState> {
+        self.tally.state
+    }
+
+    /// The bill of a reply that was fetched: of one that was cancelled or failed only what it
+    /// reports. `None` while the provider still makes it. `input`: see [`UsageReader::bill`].
+    pub fn bill_of_fetched(&self, input: u64) -> Option<(ReplyState, Bill)> {
+        let state = self.tally.state.filter(|state| !state.goes_on())?;
+        let mut bill = self.bill(input);
+        if matches!(state, ReplyState::Cancelled | ReplyState::Failed) {
+            bill.usage = self.usage().unwrap_or_default();
+            bill.estimated = false;
+        }
+        Some((state, bill))
     }
 
     /// Bytes of generated text, reasoning and call arguments so far, as JSON has them.

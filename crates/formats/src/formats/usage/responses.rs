@@ -130,6 +130,7 @@ pub(super) static BODY: Node<UsageTag> = Node::object(&[
 pub(super) fn event_end(tally: &mut UsageTally) {
     let has_items = tally.event.items.any;
     output(tally);
+    tally.state = tally.event.status.parse().ok().or(tally.state);
     match tally.event.name.as_str() {
         "response.created" | "response.in_progress" | "response.queued" | "keepalive" => {}
         "error" | "response.failed" => {

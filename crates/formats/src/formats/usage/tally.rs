@@ -15,6 +15,7 @@ pub(super) use super::figures::{Figure, Modality};
 use super::model::ModelName;
 use super::output::{ItemSoFar, Items, Output};
 use super::searches::Queries;
+use super::state::ReplyState;
 use super::tag::UsageTag;
 use super::tools::Tools;
 use crate::domain::part::PartKind;
@@ -100,6 +101,8 @@ pub(super) struct UsageTally {
     /// The tokens of all of them, if each has its own.
     pub(super) drawn: Option<Usage>,
     pub(super) error: Option<UpstreamError>,
+    /// responses: where the reply stands.
+    pub(super) state: Option<ReplyState>,
     /// native and responses: the reply's id; empty until it is known.
     pub(super) id: String,
     /// One bit for each answer: begun, and ended.

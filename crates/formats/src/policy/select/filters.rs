@@ -2,6 +2,9 @@
 
 use super::input::{Availability, ProviderView, Rank, SelectInput};
 use crate::domain::clock::Timestamp;
+use crate::domain::feature::Feature;
+use crate::domain::feature_policy::FeatureUse;
+use crate::domain::format::WireFormat;
 use crate::domain::provider::Provider;
 
 /// Where a provider was skipped, in the order of the checks.
@@ -96,7 +99,14 @@ pub(super) fn unable(ask: &SelectInput<'_>, provider: &Provider) -> Option<Stage
         return Some(Stage::FormatNotConvertible);
     }
     let is_converted = format != ask.format;
-    let fits = ask.features.iter().all(|one| one.fits(&provider.features, format, is_converted));
+    // No other format has replies that are fetched later.
+    let lacks_background = |one: &FeatureUse| {
+        is_converted && ask.format == WireFormat::Responses && one.feature == Feature::Background
+    };
+    let fits = ask
+        .features
+        .iter()
+        .all(|one| one.fits(&provider.features, format, is_converted) && !lacks_background(one));
     (!fits).then_some(Stage::Feature)
 }
 

@@ -1,0 +1,148 @@
+//! Polls the replies that providers make in the background, and adopts those of ended processes.
+//!
+//! The exchange is that of the provider test (`upstream::probe`): a poll affects no circuit and no
+//! limit, and has no record. It is made whether or not the key may still be used: the reply costs
+//! money.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, stream};
+use http::Method;
+
+use super::gateway::Gateway;
+use super::late_bill::{self, SeenBy};
+use super::pending_replies::PendingReply;
+use crate::domain::clock::Timestamp;
+use crate::domain::format::WireFormat;
+use crate::domain::ids::{ProviderId, SessionId};
+use crate::domain::key::Key;
+use crate::domain::limits::Limits;
+use crate::domain::money::NanoUsd;
+use crate::domain::provider::Provider;
+use crate::domain::user::User;
+use crate::formats::route::StoredCall;
+use crate::formats::usage::UsageReader;
+use crate::limits::{Admission, Asks, Permit};
+use crate::upstream::ProviderCall;
+use crate::upstream::probe::probe;
+
+const TICK: Duration = Duration::from_millis(500);
+const TIME_LIMIT: Duration = Duration::from_secs(15);
+/// Ticks between two looks for ended processes.
+const ADOPTING: u32 = 10;
+
+/// Runs until `stopped`. What is left then is adopted by the next process.
+pub async fn run(gateway: Arc<Gateway>, stopped: impl Future<Output = ()>) {
+    let polling = async {
+        for tick in 1_u32.. {
+            if tick.is_multiple_of(ADOPTING) {
+                adopt(&gateway).await;
+            }
+            let syncing = Arc::clone(&gateway);
+            let _ = tokio::task::spawn_blocking(move || syncing.pending_replies.sync()).await;
+            let due = stream::iter(gateway.pending_replies.due());
+            due.for_each_concurrent(None, |(provider, due)| poll_provider(&gateway, provider, due))
+                .await;
+            tokio::time::sleep(TICK).await;
+        }
+    };
+    let (polling, stopped) = (std::pin::pin!(polling), std::pin::pin!(stopped));
+    futures_util::future::select(polling, stopped).await;
+}
+
+/// Follows the replies that ended processes left, and notes those of processes that still run: so
+/// clients can fetch them here during an upgrade. A start does so before the proxy opens.
+pub async fn adopt(gateway: &Arc<Gateway>) {
+    let looking = Arc::clone(gateway);
+    let looked = tokio::task::spawn_blocking(move || looking.pending_replies.of_others()).await;
+    let (left, running) = match looked {
+        Ok(Ok(found)) => found,
+        Ok(Err(error)) => {
+            tracing::error!(%error, "replies in the background that other processes left cannot be read");
+            return;
+        }
+        Err(_) => return,
+    };
+    for pending in left.iter().chain(&running) {
+        if let Some(key) = pending.record.key_id {
+            gateway.stored_history.note(key, &pending.reply, pending.provider);
+        }
+    }
+    for mut pending in left {
+        pending.permit = Some(reserve(gateway, &pending).await);
+        gateway.pending_replies.keep(pending);
+    }
+}
+
+/// Takes the reservation again, without a check of limits: the request was admitted once.
+async fn reserve(gateway: &Gateway, pending: &PendingReply) -> Permit {
+    let (record, counters) = (&pending.record, &gateway.node.counters);
+    let (now, snapshot) = (gateway.node.clock.now(), gateway.node.state.snapshot());
+    let session = record.session_id.clone().unwrap_or_else(|| SessionId("".into()));
+    let estimate = record.cost.unwrap_or(NanoUsd::ZERO);
+    let holder = record.key_id.and_then(|key| snapshot.key(key));
+    if let Some(holder) = holder {
+        let key = Key { limits: Limits::default(), ..(*holder.key).clone() };
+        let user = User { limits: Limits::default(), rpm: 0, ..(*holder.user).clone() };
+        let asks = Asks { model: Arc::clone(&record.model), format: record.client_format };
+        let admission = Admission {
+            request: record.request_id,
+            now,
+            key: &key,
+            user: &user,
+            session: &session,
+            estimate,
+            asks: &asks,
+        };
+        if let Ok(permit) = counters.admit(&admission).await {
+            return permit;
+        }
+    }
+    counters.bypass(record.request_id, &session, estimate, now)
+}
+
+/// Polls the replies of one provider, one after the other. The first that it does not answer ends
+/// the round.
+async fn poll_provider(gateway: &Gateway, id: ProviderId, due: Vec<(String, Timestamp)>) {
+    let snapshot = gateway.node.state.snapshot();
+    let mut provider = snapshot.provider(id);
+    for (reply, since) in due {
+        if let Some(asked) = provider
+            && let Err(error) = poll(gateway, asked, &reply).await
+        {
+            tracing::debug!(reply, error, "a reply in the background could not be fetched");
+            provider = None;
+        }
+        let age = u64::try_from(gateway.node.clock.now().since(since)).unwrap_or_default();
+        if age >= gateway.node.live.load().background_lifetime_ms {
+            late_bill::lost(
+                gateway,
+                (id, &reply),
+                "its end was not seen within `proxy.background_lifetime`",
+            );
+        }
+    }
+}
+
+async fn poll(gateway: &Gateway, provider: &Provider, reply: &str) -> Result<(), String> {
+    let call = StoredCall { method: Method::GET, reply: reply.to_owned(), rest: "" };
+    let answer = probe(provider, ProviderCall::Stored(&call), None, TIME_LIMIT).await;
+    let answer = answer.map_err(|error| error.text)?;
+    let its = (provider.id, reply);
+    match answer.status {
+        200 => {
+            let mut reader = UsageReader::new(WireFormat::Responses, false);
+            reader.feed(&answer.body);
+            reader.finish();
+            late_bill::fetched(gateway, its, &reader, SeenBy::Gateway);
+        }
+        404 | 410 if gateway.pending_replies.misses(provider.id, reply) => {
+            late_bill::lost(gateway, its, "the provider does not have it any more");
+        }
+        status => {
+            tracing::debug!(reply, status, "a reply in the background could not be fetched");
+        }
+    }
+    Ok(())
+}
