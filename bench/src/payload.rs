@@ -58,6 +58,13 @@ pub fn body(model: &str, size: usize, stream: bool) -> Vec<u8> {
     body.to_string().into_bytes()
 }
 
+/// A request for the embedding of a text of about `size` bytes.
+pub fn embedding(model: &str, size: usize) -> Vec<u8> {
+    let text: String =
+        "#00000000 ".chars().chain(PROSE.chars().cycle()).take(size * 10 / 12).collect();
+    json!({"model": model, "input": text}).to_string().into_bytes()
+}
+
 /// One message of about `size` bytes for `model`, in a format.
 pub fn body_of(format: WireFormat, model: &str, size: usize, stream: bool) -> Vec<u8> {
     let text: String = PROSE.chars().cycle().take(size * 10 / 12).collect();

@@ -74,27 +74,36 @@ struct Scenario {
     provider: WireFormat,
     bytes: usize,
     stream: bool,
+    /// Embeddings of one text, in place of a reply.
+    embeds: bool,
     /// A fraction of the usual number of requests is enough.
     part: u64,
 }
 
-const SCENARIOS: [Scenario; 5] = [
+const SCENARIOS: [Scenario; 6] = [
     Scenario::new("2 KB JSON", WireFormat::Native, 2_000, false),
     Scenario { part: 2, ..Scenario::new("200 KB JSON", WireFormat::Native, 200_000, false) },
     Scenario::new("stream, 50 events at once", WireFormat::Native, 2_000, true),
     Scenario::new("converted JSON, native to chat", WireFormat::Chat, 2_000, false),
     Scenario::new("converted stream, native to chat", WireFormat::Chat, 2_000, true),
+    Scenario { embeds: true, ..Scenario::new("embedding, 1 KB", WireFormat::Chat, 1_000, false) },
 ];
 
 impl Scenario {
     const fn new(name: &'static str, provider: WireFormat, bytes: usize, stream: bool) -> Self {
-        Self { name, client: WireFormat::Native, provider, bytes, stream, part: 1 }
+        let client = WireFormat::Native;
+        Self { name, client, provider, bytes, stream, embeds: false, part: 1 }
     }
 
     fn load(&self, target: &Target, most: u64) -> Load {
         let model = if self.stream { "bench-stream" } else { "bench-json" };
-        let body = payload::body(model, self.bytes, self.stream);
-        let path = payload::path_of(self.client, model, self.stream);
+        let (path, body) = match self.embeds {
+            true => ("/v1/embeddings".to_owned(), payload::embedding(model, self.bytes)),
+            false => (
+                payload::path_of(self.client, model, self.stream),
+                payload::body(model, self.bytes, self.stream),
+            ),
+        };
         let request = payload::request(&path, &target.key, payload::ONE_SESSION, &body);
         let numbers = New::Last.places(&request);
         Load { addr: target.addr, request, numbers, connections: 1, time: TIME_LIMIT, most }
