@@ -56,7 +56,7 @@ reasons! {
     BodyNoObject = "body_no_object", "the body must be a JSON object";
     BodyUnreadable = "body_unreadable", "the body could not be read";
     CleanupRuns = "cleanup_runs", "the request log is being cleaned up already";
-    CredentialUnfit = "credential_unfit", "is no credential of this kind: {detail}";
+    CredentialUnfit = "credential_unfit", "is not a credential of this kind: {detail}";
     CredentialUnknown = "credential_unknown", "the credential is not known";
     CrossOrigin = "cross_origin", "a page of another origin made this request";
     CrossSite = "cross_site", "a page of another site made this request";

@@ -72,6 +72,13 @@ fn description_operations() -> Vec<Operation> {
     vec![
         Operation::whole::<Description, _>(path, Permission::Open, media, description)
             .doc("This document."),
+        Operation::whole::<Description, _>(
+            "actions/proxy-openapi.json",
+            Permission::Open,
+            media,
+            proxy_description,
+        )
+        .doc("The OpenAPI document of the proxy: the paths that clients call."),
     ]
 }
 
@@ -80,6 +87,10 @@ fn description_operations() -> Vec<Operation> {
 #[schemars(transparent)]
 #[expect(dead_code, reason = "describes the document in itself")]
 struct Description(Map<String, Value>);
+
+async fn proxy_description(_: Call) -> Result<Response<Body>, ApiError> {
+    Ok(Made::new(openapi::proxy::document().to_string(), "application/json")?.response())
+}
 
 async fn description(call: Call) -> Result<Response<Body>, ApiError> {
     if let Some(made) = call.description.get() {

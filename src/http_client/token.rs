@@ -1,7 +1,7 @@
 //! Posts a form to the token endpoint of a cloud.
 //!
-//! The form has a credential: it is sent over TLS only (but to this machine), redirects are not
-//! followed, and no error has the form in its text.
+//! The form has a credential: it is sent over TLS only, except to loopback addresses and then
+//! without a proxy. Redirects are not followed, and no error has the form in its text.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -17,10 +17,16 @@ const MAX_BYTES: usize = 64 * 1024;
 
 /// Whether a form may be sent there: by HTTPS, or to this machine itself.
 pub fn is_endpoint(url: &str) -> bool {
-    let Ok(url) = Url::parse(url) else { return false };
+    Url::parse(url).is_ok_and(|url| match url.scheme() {
+        "https" => true,
+        "http" => is_loopback(&url),
+        _ => false,
+    })
+}
+
+fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    let is_here = || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
-    url.scheme() == "https" || url.scheme() == "http" && is_here()
+    host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 /// The status and the beginning of the body. `proxy`: `http://host:port` of a CONNECT proxy.
@@ -33,7 +39,8 @@ pub async fn post(
     proxy: Option<&str>,
 ) -> Result<(u16, Vec<u8>), String> {
     let mut builder = super::builder(TIME_LIMIT).redirect(Policy::none());
-    if let Some(proxy) = proxy {
+    let is_here = Url::parse(url).is_ok_and(|url| is_loopback(&url));
+    if let Some(proxy) = proxy.filter(|_| !is_here) {
         builder = builder.proxy(reqwest::Proxy::all(proxy).map_err(super::describe)?);
     }
     let client = builder.build().map_err(super::describe)?;

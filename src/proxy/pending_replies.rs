@@ -7,7 +7,7 @@
 //!
 //! [`PendingReplies::take`] gives a reply to one caller only, who bills it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -100,7 +100,7 @@ impl PendingReply {
         let Kept { reply, containers, record } = match kept {
             Ok(kept) => kept,
             Err(error) => {
-                tracing::error!(path = %path.display(), error, "a reply in the background is not billed: its file cannot be read");
+                tracing::error!(path = %path.display(), error, "a reply in the background is not billed: its file cannot be read, and is set aside");
                 return None;
             }
         };
@@ -162,6 +162,13 @@ impl PendingReplies {
         })
     }
 
+    /// The provider has it, whatever it said before.
+    pub fn found(&self, provider: ProviderId, reply: &str) {
+        if let Some(pending) = self.known.lock().get_mut(&(provider, reply.to_owned())) {
+            pending.misses = 0;
+        }
+    }
+
     /// Takes a reply out to bill it; `None` if another caller has done so. [`Self::forget`] it once
     /// it is billed.
     pub fn take(&self, provider: ProviderId, reply: &str) -> Option<PendingReply> {
@@ -177,11 +184,15 @@ impl PendingReplies {
     }
 
     /// The replies that are due for a poll, by provider, with the times of their requests: each is
-    /// due again later.
-    pub fn due(&self) -> HashMap<ProviderId, Vec<(String, Timestamp)>> {
+    /// due again later. Those of `busy` providers are left for later.
+    pub fn due(&self, busy: &HashSet<ProviderId>) -> HashMap<ProviderId, Vec<(String, Timestamp)>> {
         let now = Instant::now();
         let mut due: HashMap<_, Vec<_>> = HashMap::new();
-        for pending in self.known.lock().values_mut().filter(|pending| pending.next_poll <= now) {
+        let mut known = self.known.lock();
+        let is_due = |pending: &&mut PendingReply| {
+            pending.next_poll <= now && !busy.contains(&pending.provider)
+        };
+        for pending in known.values_mut().filter(is_due) {
             pending.next_poll = now + pending.wait;
             pending.wait = (pending.wait + pending.wait / 2).min(LONGEST_WAIT);
             let one = (pending.reply.clone(), pending.record.started_at);
@@ -234,33 +245,61 @@ impl PendingReplies {
     }
 
     /// The replies of other processes: of those that have ended, to be followed here, and of those
-    /// that run. Blocks.
-    ///
-    /// # Errors
-    /// Those of the file system.
-    pub fn of_others(&self) -> io::Result<(Vec<PendingReply>, Vec<PendingReply>)> {
+    /// that run. What cannot be read is logged, and tried again by the next look. Blocks.
+    pub fn of_others(&self) -> (Vec<PendingReply>, Vec<PendingReply>) {
         let (mut left, mut running) = (Vec::new(), Vec::new());
         let own = self.own.lock().as_ref().map(|(dir, _)| dir.clone());
-        for entry in present(fs::read_dir(&self.root))?.into_iter().flatten() {
-            let dir = entry?.path();
+        let failed = |dir: &Path, error: io::Error| {
+            tracing::error!(dir = %dir.display(), %error, "replies in the background that another process left cannot be read");
+        };
+        let entries = match present(fs::read_dir(&self.root)) {
+            Ok(entries) => entries,
+            Err(error) => {
+                failed(&self.root, error);
+                None
+            }
+        };
+        for dir in entries.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())) {
             let name = dir.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             if uuid::Uuid::try_parse(name).is_err() || own.as_ref() == Some(&dir) {
                 continue;
             }
-            let Some(lock) = present(files::private().write(true).open(dir.join(LOCK)))? else {
-                continue;
-            };
-            match lock.try_lock() {
-                Ok(()) => left.extend(self.adopt(&dir)?),
-                Err(TryLockError::WouldBlock) => running.extend(replies(&dir)?),
-                Err(TryLockError::Error(error)) => return Err(error),
+            if let Err(error) = self.of_other(&dir, &mut left, &mut running) {
+                failed(&dir, error);
             }
         }
-        Ok((left, running))
+        (left, running)
+    }
+
+    fn of_other(
+        &self,
+        dir: &Path,
+        left: &mut Vec<PendingReply>,
+        running: &mut Vec<PendingReply>,
+    ) -> io::Result<()> {
+        let Some(lock) = present(files::private().write(true).open(dir.join(LOCK)))? else {
+            return Ok(());
+        };
+        match lock.try_lock() {
+            Ok(()) => {
+                left.extend(self.adopt(dir)?);
+                // Files that could not be moved stay, and with them the directory.
+                if !has_replies(dir)? {
+                    files::remove_dir(dir)?;
+                }
+            }
+            Err(TryLockError::WouldBlock) => running.extend(replies(dir)?),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        Ok(())
     }
 
     /// Moves the replies of a directory, which is locked, to that of this process.
     fn adopt(&self, dir: &Path) -> io::Result<Vec<PendingReply>> {
+        for damaged in paths(dir)?.iter().filter(|path| PendingReply::read(path).is_none()) {
+            let name = damaged.file_stem().unwrap_or_default().to_string_lossy();
+            fs::rename(damaged, self.root.join(format!("{name}.damaged")))?;
+        }
         let mut adopted = replies(dir)?;
         for pending in &mut adopted {
             let new = self.write(pending);
@@ -269,10 +308,6 @@ impl PendingReplies {
             if let Err(error) = moved {
                 tracing::error!(dir = %dir.display(), %error, "a reply in the background cannot be moved");
             }
-        }
-        // Files that could not be read or moved stay, and with them the directory.
-        if !has_replies(dir)? {
-            files::remove_dir(dir)?;
         }
         Ok(adopted)
     }

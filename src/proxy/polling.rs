@@ -4,9 +4,12 @@
 //! limit, and has no record. It is made whether or not the key may still be used: the reply costs
 //! money.
 
+use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures_util::stream::FuturesUnordered;
 use futures_util::{StreamExt as _, stream};
 use http::Method;
 
@@ -31,24 +34,51 @@ const TICK: Duration = Duration::from_millis(500);
 const TIME_LIMIT: Duration = Duration::from_secs(15);
 /// Ticks between two looks for ended processes.
 const ADOPTING: u32 = 10;
+/// Polls of one provider at once.
+const AT_ONCE: usize = 4;
 
 /// Runs until `stopped`. What is left then is adopted by the next process.
 pub async fn run(gateway: Arc<Gateway>, stopped: impl Future<Output = ()>) {
-    let polling = async {
-        for tick in 1_u32.. {
-            if tick.is_multiple_of(ADOPTING) {
-                adopt(&gateway).await;
-            }
-            let syncing = Arc::clone(&gateway);
-            let _ = tokio::task::spawn_blocking(move || syncing.pending_replies.sync()).await;
-            let due = stream::iter(gateway.pending_replies.due());
-            due.for_each_concurrent(None, |(provider, due)| poll_provider(&gateway, provider, due))
-                .await;
-            tokio::time::sleep(TICK).await;
+    tokio::select! {
+        () = keep_files(&gateway) => {}
+        () = poll_all(&gateway) => {}
+        () = stopped => {}
+    }
+}
+
+/// Syncs the files of new replies, and looks for those of ended processes.
+async fn keep_files(gateway: &Arc<Gateway>) {
+    for tick in 1_u32.. {
+        if tick.is_multiple_of(ADOPTING) {
+            adopt(gateway).await;
         }
-    };
-    let (polling, stopped) = (std::pin::pin!(polling), std::pin::pin!(stopped));
-    futures_util::future::select(polling, stopped).await;
+        let syncing = Arc::clone(gateway);
+        let _ = tokio::task::spawn_blocking(move || syncing.pending_replies.sync()).await;
+        tokio::time::sleep(TICK).await;
+    }
+}
+
+/// Polls what is due. A slow provider delays only the polls of its own replies.
+async fn poll_all(gateway: &Gateway) {
+    let (mut rounds, mut busy) = (FuturesUnordered::new(), HashSet::new());
+    loop {
+        for (provider, due) in gateway.pending_replies.due(&busy) {
+            busy.insert(provider);
+            rounds.push(async move {
+                poll_provider(gateway, provider, due).await;
+                provider
+            });
+        }
+        let mut tick = std::pin::pin!(tokio::time::sleep(TICK));
+        loop {
+            tokio::select! {
+                () = &mut tick => break,
+                Some(provider) = rounds.next() => {
+                    busy.remove(&provider);
+                }
+            }
+        }
+    }
 }
 
 /// Follows the replies that ended processes left, and notes those of processes that still run: so
@@ -56,20 +86,17 @@ pub async fn run(gateway: Arc<Gateway>, stopped: impl Future<Output = ()>) {
 pub async fn adopt(gateway: &Arc<Gateway>) {
     let looking = Arc::clone(gateway);
     let looked = tokio::task::spawn_blocking(move || looking.pending_replies.of_others()).await;
-    let (left, running) = match looked {
-        Ok(Ok(found)) => found,
-        Ok(Err(error)) => {
-            tracing::error!(%error, "replies in the background that other processes left cannot be read");
-            return;
-        }
-        Err(_) => return,
-    };
+    let Ok((left, running)) = looked else { return };
     for pending in left.iter().chain(&running) {
         if let Some(key) = pending.record.key_id {
             gateway.stored_history.note(key, &pending.reply, pending.provider);
         }
     }
     for mut pending in left {
+        // Its file could not be moved at an earlier look.
+        if gateway.pending_replies.has(pending.provider, &pending.reply) {
+            continue;
+        }
         pending.permit = Some(reserve(gateway, &pending).await);
         gateway.pending_replies.keep(pending);
     }
@@ -102,17 +129,19 @@ async fn reserve(gateway: &Gateway, pending: &PendingReply) -> Permit {
     counters.bypass(record.request_id, &session, estimate, now)
 }
 
-/// Polls the replies of one provider, one after the other. The first that it does not answer ends
-/// the round.
+/// Polls replies of one provider. The first that it does not answer ends the round. A provider that
+/// was removed, or has another format now, is not asked.
 async fn poll_provider(gateway: &Gateway, id: ProviderId, due: Vec<(String, Timestamp)>) {
     let snapshot = gateway.node.state.snapshot();
-    let mut provider = snapshot.provider(id);
-    for (reply, since) in due {
-        if let Some(asked) = provider
+    let provider = snapshot.provider(id);
+    let provider = provider.filter(|one| one.kind.format() == WireFormat::Responses);
+    let answers = &AtomicBool::new(true);
+    let polls = stream::iter(due).for_each_concurrent(AT_ONCE, |(reply, since)| async move {
+        if let Some(asked) = provider.filter(|_| answers.load(Ordering::Relaxed))
             && let Err(error) = poll(gateway, asked, &reply).await
         {
             tracing::debug!(reply, error, "a reply in the background could not be fetched");
-            provider = None;
+            answers.store(false, Ordering::Relaxed);
         }
         let age = u64::try_from(gateway.node.clock.now().since(since)).unwrap_or_default();
         if age >= gateway.node.live.load().background_lifetime_ms {
@@ -122,7 +151,8 @@ async fn poll_provider(gateway: &Gateway, id: ProviderId, due: Vec<(String, Time
                 "its end was not seen within `proxy.background_lifetime`",
             );
         }
-    }
+    });
+    polls.await;
 }
 
 async fn poll(gateway: &Gateway, provider: &Provider, reply: &str) -> Result<(), String> {
@@ -135,6 +165,7 @@ async fn poll(gateway: &Gateway, provider: &Provider, reply: &str) -> Result<(),
             let mut reader = UsageReader::new(WireFormat::Responses, false);
             reader.feed(&answer.body);
             reader.finish();
+            gateway.pending_replies.found(provider.id, reply);
             late_bill::fetched(gateway, its, &reader, SeenBy::Gateway);
         }
         404 | 410 if gateway.pending_replies.misses(provider.id, reply) => {

@@ -49,7 +49,8 @@ impl Levels {
         let verbosity = self.verbosity.load(Ordering::Relaxed);
         let module = target.split("::").next().unwrap_or(target);
         let most = match module {
-            "tollgate" => verbosity,
+            // The gateway and its packages.
+            own if own == "tollgate" || own.starts_with("tollgate_") => verbosity,
             // One error line per failed request: the record and the access line have more detail.
             "pingora_proxy" if verbosity < 4 => 0,
             _ if verbosity < 5 => verbosity.min(2),
@@ -147,6 +148,8 @@ mod tests {
         let cases = [
             (Level::INFO, "tollgate::app", Level::INFO, true),
             (Level::INFO, "tollgate::app", Level::DEBUG, false),
+            (Level::INFO, "tollgate_storage::ledger", Level::INFO, true),
+            (Level::INFO, "tollgate_storage::ledger", Level::DEBUG, false),
             (Level::INFO, "pingora_proxy", Level::ERROR, false),
             (Level::INFO, "pingora_proxy::proxy_h1", Level::WARN, false),
             (Level::DEBUG, "pingora_proxy", Level::ERROR, true),

@@ -7,12 +7,13 @@
 use std::borrow::Cow;
 
 use http::HeaderValue;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::domain::format::WireFormat;
 use crate::domain::path_template;
 use crate::domain::provider::Provider;
 use crate::formats::native::vertex;
+use crate::formats::query::is_named;
 use crate::formats::route::StoredCall;
 
 /// A provider's base address, split into its parts.
@@ -168,7 +169,7 @@ impl Endpoint {
         endpoint.is_vertex_claude = provider.is_vertex_claude();
         endpoint.template.clone_from(&provider.path_template);
         let own = &provider.query;
-        endpoint.query_names = own.iter().map(|(name, _)| name.clone()).collect();
+        endpoint.query_names = own.iter().map(|(name, _)| name.to_ascii_lowercase()).collect();
         let encoded = own.iter().map(|(name, value)| [segment(name), segment(value)].join("="));
         endpoint.query = encoded.collect::<Vec<_>>().join("&");
         Ok(endpoint)
@@ -197,11 +198,8 @@ impl Endpoint {
             query.into_iter().for_each(add);
             return target;
         }
-        let is_own = |one: &&str| {
-            let name = percent_decode_str(one.split('=').next().unwrap_or_default());
-            let name = name.decode_utf8_lossy();
-            self.query_names.iter().any(|own| *own == name)
-        };
+        let is_own =
+            |one: &&str| is_named(one, |name| self.query_names.iter().any(|own| own == name));
         let others = query.into_iter().flat_map(|query| query.split('&'));
         others.filter(|one| !is_own(one)).for_each(&mut add);
         add(&self.query);

@@ -145,6 +145,15 @@ impl Upstreams {
         }
     }
 
+    /// Drops an access token that the provider refused.
+    pub fn token_refused(&self, provider: &Provider, token: &HeaderValue) {
+        if let Ok(target) = self.target(provider)
+            && let Some(Ok(source)) = &target.tokens
+        {
+            source.forget(token);
+        }
+    }
+
     fn make(&self, target: &ParsedAddress, address: SocketAddr, times: LinkTimes) -> Link {
         #[expect(
             clippy::disallowed_methods,
@@ -249,8 +258,8 @@ impl Upstreams {
         if targets.len() >= CAPACITY {
             targets.clear();
         }
-        targets.insert(version, Arc::clone(&target));
-        Ok(target)
+        // Another request may have been faster: there is one source of tokens.
+        Ok(Arc::clone(targets.entry(version).or_insert(target)))
     }
 }
 

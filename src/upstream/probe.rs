@@ -107,6 +107,11 @@ async fn ask(
         }
         bytes.extend_from_slice(&chunk);
     }
+    // What a provider repeats must not show it.
+    if let Some(token) = token.as_ref().and_then(|token| token.to_str().ok()) {
+        let text = token.trim_start_matches("Bearer ");
+        bytes = String::from_utf8_lossy(&bytes).replace(text, "***").into_bytes();
+    }
     Ok((status, bytes))
 }
 

@@ -223,7 +223,7 @@ export function curlLine(to: {
   path: string;
   body: string;
   /** The fields of a form, in place of the body. */
-  form?: [string, string][];
+  form?: { texts: [string, string][]; file: [string, string] };
   stream: boolean;
   native: boolean;
 }): string {
@@ -232,7 +232,11 @@ export function curlLine(to: {
     // In double quotes, so that the shell expands the variable.
     '-H "authorization: Bearer $TOLLGATE_KEY"',
     ...(to.form
-      ? to.form.map(([name, value]) => `-F ${sh(`${name}=${value}`)}`)
+      ? [
+          // curl takes these as they are written, and reads no file.
+          ...to.form.texts.map(([name, value]) => `--form-string ${sh(`${name}=${value}`)}`),
+          `-F ${sh(`${to.form.file[0]}=@"${to.form.file[1]}"`)}`,
+        ]
       : [
           "-H 'content-type: application/json'",
           ...(to.native ? ["-H 'anthropic-version: 2023-06-01'"] : []),

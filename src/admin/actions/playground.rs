@@ -53,8 +53,10 @@ pub struct SendRequest {
     /// The body of the request, a JSON text. It is sent as it stands; for an endpoint that takes a
     /// form, its members become the form's fields.
     pub body: Text<1, LONGEST>,
-    /// The file of a form.
-    pub file: Option<SentFile>,
+    /// The name of a form's file; its ending says what it is.
+    pub file_name: Option<Text<1, 200>>,
+    /// The content of a form's file in base64, at most 1 MiB of bytes.
+    pub file_base64: Option<Text<0, LONGEST_FILE>>,
     /// For `alt-cli`, whose path names the model. In the other formats the body does.
     pub model: Option<Text<1, 200>>,
     /// For `alt-cli`, whose path says whether the reply is streamed. In the other formats the body
@@ -62,19 +64,10 @@ pub struct SendRequest {
     pub stream: Option<bool>,
 }
 
-/// A file in a form: an image or a recording.
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct SentFile {
-    /// Its name, whose ending says what it is.
-    pub name: Text<1, 200>,
-    /// Its content in base64, at most 1 MiB of bytes.
-    pub base64: Text<0, LONGEST_FILE>,
-}
-
 /// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
-        Operation::action("actions/playground/getEndpoints", Permission::Own, get_endpoints)
+        Operation::action("actions/playground/getEndpoints", Permission::User, get_endpoints)
             .doc("The endpoints that `sendRequest` can call, beside the replies of the formats.")
             .reads(),
         Operation::stream::<_, PlaygroundEvent, _>(
@@ -152,7 +145,10 @@ fn ask(sent: SendRequest) -> Result<Ask, ApiError> {
     };
     let body = sent.body.0;
     let (content_type, body) = match endpoint.filter(|one| one.body == EndpointBody::Form) {
-        Some(endpoint) => form_of(endpoint, &body, sent.file)?,
+        Some(endpoint) => {
+            let file = sent.file_name.plain().zip(sent.file_base64.plain());
+            form_of(endpoint, &body, file)?
+        }
         None => ("application/json".to_owned(), body.into_bytes()),
     };
     Ok(Ask { format, path, content_type, body })
@@ -162,7 +158,7 @@ fn ask(sent: SendRequest) -> Result<Ask, ApiError> {
 fn form_of(
     endpoint: &ApiEndpoint,
     body: &str,
-    file: Option<SentFile>,
+    file: Option<(String, String)>,
 ) -> Result<(String, Vec<u8>), ApiError> {
     let wrong = |field| ApiError::because(Code::INVALID_FORMAT, Reason::MustBeObject).field(field);
     let fields: Map<String, Value> = serde_json::from_str(body).map_err(|_| wrong("body"))?;
@@ -177,6 +173,7 @@ fn form_of(
     };
     for (name, value) in fields {
         let (name, values) = match value {
+            Value::Null => continue,
             Value::Array(values) => (format!("{name}[]"), values),
             value => (name, vec![value]),
         };
@@ -185,14 +182,13 @@ fn form_of(
             add(&format!("name={}", quoted(&name)), text.as_bytes());
         }
     }
-    if let Some(SentFile { name, base64 }) = file {
-        let content = STANDARD.decode(base64.0).map_err(|_| {
-            ApiError::because(Code::INVALID_FORMAT, Reason::MustBeBase64).field("file.base64")
+    if let Some((name, base64)) = file {
+        let content = STANDARD.decode(base64).map_err(|_| {
+            ApiError::because(Code::INVALID_FORMAT, Reason::MustBeBase64).field("fileBase64")
         })?;
         let field = if endpoint.has_sound() { "file" } else { "image" };
-        let kind = mime_guess::from_path(&name.0).first_or_octet_stream();
-        let head =
-            format!("name=\"{field}\"; filename={}\r\ncontent-type: {kind}", quoted(&name.0));
+        let kind = mime_guess::from_path(&name).first_or_octet_stream();
+        let head = format!("name=\"{field}\"; filename={}\r\ncontent-type: {kind}", quoted(&name));
         add(&head, &content);
     }
     form.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());

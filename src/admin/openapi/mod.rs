@@ -6,6 +6,7 @@
 
 mod example;
 mod failures;
+pub(super) mod proxy;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -87,6 +87,10 @@ async fn ask(
 
 /// The models of all pages that arrive in time.
 async fn models_of(provider: &Provider, deadline: Instant) -> Option<Vec<String>> {
+    // It has no list.
+    if provider.is_vertex_claude() {
+        return None;
+    }
     let format = provider.kind.format();
     let mut names = Vec::new();
     let mut after: Option<String> = None;

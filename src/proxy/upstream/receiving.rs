@@ -2,8 +2,8 @@
 //! each piece goes on as the client's bytes.
 
 use bytes::Bytes;
-use http::HeaderValue;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderValue, StatusCode};
 use pingora::http::ResponseHeader;
 
 use super::error_body::ErrorBody;
@@ -36,6 +36,11 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     let (stream_asked, generates) =
         (forwarding.inbound.stream, forwarding.route.operation == Operation::Generate);
     let format = attempt.provider.kind.format();
+    if head.status == StatusCode::UNAUTHORIZED
+        && let Some(token) = &attempt.token
+    {
+        request.gateway.upstreams.token_refused(&attempt.provider, token);
+    }
     if !head.status.is_success() {
         attempt.incoming = Incoming::Error(Box::new(ErrorBody::new(head, format)));
         return Ok(());

@@ -146,8 +146,7 @@ impl RenderSource {
 
     fn render(mut self) -> Result<Rendered, Refusal> {
         let to = self.provider.kind.format();
-        if to == WireFormat::AltCli {
-            // In this format the name is part of the path.
+        if self.provider.names_models_in_paths() {
             let named_by_client = *self.model == *self.inbound.model;
             let check = if named_by_client { route::check_model } else { route::check_redirect };
             check(&self.model)?;
@@ -188,6 +187,10 @@ impl RenderSource {
         if self.provider.is_vertex_claude() {
             let counted = self.counts_tokens().then_some(&*self.model);
             let version = self.version.as_deref();
+            // The copies that the edit makes.
+            let len = rendered.body.iter().map(Bytes::len).sum::<usize>();
+            let mut reservation = BodyReservation::new(&self.gateway.bodies, self.user);
+            reservation.hold_beside_body(2 * len, self.most)?;
             let body = vertex::body(&rendered.body, version, counted);
             rendered.body = body.ok_or(Refusal::Internal)?;
             rendered.query = None;

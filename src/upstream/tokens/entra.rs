@@ -42,6 +42,9 @@ impl Application {
         if app.tenant_id.is_empty() || !app.tenant_id.bytes().all(is_tenant) {
             return Err("tenant_id must be an id or a domain".to_owned());
         }
+        if app.client_id.is_empty() || app.client_secret.expose().is_empty() {
+            return Err("client_id and client_secret must not be empty".to_owned());
+        }
         let authority = app.authority.trim_end_matches('/');
         let endpoint = checked(format!("{authority}/{}/oauth2/v2.0/token", app.tenant_id))?;
         Ok(Self { endpoint, id: app.client_id, secret: app.client_secret, scope: app.scope })

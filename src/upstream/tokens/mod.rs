@@ -1,18 +1,20 @@
 //! Access tokens of clouds: a provider's credential is exchanged for one, which its requests carry.
 //!
 //! A token is fetched once for all requests that need it, and renewed before it expires: one
-//! request fetches the next one while the others use the present one.
+//! request fetches the next one while the others use the present one. One that the provider refuses
+//! is dropped.
 //!
 //! See docs/decisions/44-access-tokens-with-ring.md.
 
 mod entra;
 mod google;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use http::HeaderValue;
 use parking_lot::Mutex;
 use serde_json::Value;
+use tokio::time::timeout;
 
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
@@ -24,6 +26,10 @@ use crate::http_client::token::{is_endpoint, post};
 const EARLY_MS: i64 = 300_000;
 /// How long the present token is used after it could not be renewed, before the next try.
 const PAUSE_MS: i64 = 30_000;
+/// How long a request waits for a token while the present one is good.
+const EARLY_WAIT: Duration = Duration::from_secs(2);
+/// How long a failure stands for requests that need a token.
+const FAILURE_LIFE: Duration = Duration::from_secs(5);
 /// The life of a token whose answer does not say it, in seconds.
 const USUAL_LIFE: i64 = 300;
 /// Characters of an error that are kept.
@@ -53,7 +59,7 @@ pub struct TokenSource {
 #[derive(Default)]
 struct State {
     token: Option<Token>,
-    /// The last failure, for the requests that waited for the same flight.
+    /// The last failure, and when it was.
     failed: Option<(Instant, String)>,
 }
 
@@ -112,33 +118,41 @@ impl TokenSource {
     /// # Errors
     /// Why there is no token; the text has no credential.
     pub async fn token(&self, now: Timestamp) -> Result<HeaderValue, String> {
-        let began = Instant::now();
         let Some(token) = self.known(now) else {
+            self.failed()?;
             let _flight = self.flight.lock().await;
             if let Some(token) = self.known(now) {
                 return Ok(token.value);
             }
-            if let Some((_, why)) = self.state.lock().failed.clone().filter(|(at, _)| *at > began) {
-                return Err(why);
-            }
+            self.failed()?;
             return self.renew(now).await;
         };
         if now < token.renew_at {
             return Ok(token.value);
         }
         let Ok(_flight) = self.flight.try_lock() else { return Ok(token.value) };
-        match self.renew(now).await {
-            Ok(value) => Ok(value),
-            Err(why) => {
-                tracing::warn!(
-                    why,
-                    "an access token could not be renewed; the present one is used"
-                );
-                let renew_at = now.plus_ms(PAUSE_MS);
-                self.state.lock().token = Some(Token { renew_at, ..token.clone() });
-                Ok(token.value)
-            }
-        }
+        // Also if the client of this request goes away: the next one does not try again at once.
+        let renew_at = now.plus_ms(PAUSE_MS);
+        self.state.lock().token = Some(Token { renew_at, ..token.clone() });
+        let late = |_| Err("the token endpoint did not answer in time".to_owned());
+        let renewed = timeout(EARLY_WAIT, self.renew(now)).await.unwrap_or_else(late);
+        Ok(renewed.unwrap_or_else(|why| {
+            tracing::warn!(why, "an access token could not be renewed; the present one is used");
+            token.value
+        }))
+    }
+
+    /// Drops the token if it is this one: the provider refused it.
+    pub fn forget(&self, refused: &HeaderValue) {
+        let mut state = self.state.lock();
+        state.token.take_if(|token| token.value == *refused);
+    }
+
+    /// A failure that is still fresh.
+    fn failed(&self) -> Result<(), String> {
+        let failed = self.state.lock().failed.clone();
+        let fresh = failed.filter(|(at, _)| at.elapsed() < FAILURE_LIFE);
+        fresh.map_or(Ok(()), |(_, why)| Err(why))
     }
 
     /// A token that has not expired.

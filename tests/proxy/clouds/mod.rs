@@ -61,7 +61,10 @@ async fn a_provider_gets_its_own_headers_parameters_and_paths() {
     let url = format!("{}/openai", fixture.upstream.url);
     let id = fixture.gateway.provider("chat-compatible", &url, fields).await;
     let asked = fixture
-        .post("/v1/chat/completions?api-version=1999&trace=1", &request("chat-compatible", false))
+        .post(
+            "/v1/chat/completions?Api-Version=1999&trace=1&x=1;api-version=2000",
+            &request("chat-compatible", false),
+        )
         .header("x-team", "blue")
         .header("user-agent", "client/1")
         .header("api-key", "of-the-client");
@@ -108,6 +111,20 @@ async fn a_provider_gets_its_own_headers_parameters_and_paths() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_models_name_stays_within_its_place_in_the_path() {
+    let fixture = Fixture::bare(&[]).await;
+    let fields = json!({"path_template": "/deployments/{model}/{path}"});
+    fixture.gateway.provider("chat-compatible", &fixture.upstream.url, fields).await;
+    for model in ["..", "m/../other", "m%2Fother"] {
+        let mut body = request("chat-compatible", false);
+        body["model"] = json!(model);
+        let refused = fixture.post("/v1/chat/completions", &body).send().await.unwrap();
+        assert_eq!(refused.status(), 400, "{model}");
+    }
+    assert!(fixture.upstream.requests().await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_sent_is_refused_when_it_is_entered() {
     let fixture = Fixture::bare(&[]).await;
     let body = |fields: Value| {
@@ -137,6 +154,8 @@ async fn what_cannot_be_sent_is_refused_when_it_is_entered() {
         (json!({"custom_headers": {"x-a": "${abcd…wxyz}"}}), "custom_headers", "is_masked"),
         (json!({"path_template": "/{deployment}"}), "path_template", "must_be_path_template"),
         (json!({"path_template": "/a?b"}), "path_template", "must_be_path_template"),
+        (json!({"path_template": "/responses"}), "path_template", "must_be_path_template"),
+        (json!({"custom_headers": {"x-a": "${a}b}"}}), "custom_headers", "header_value"),
         (json!({"auth": "gcp-service-account"}), "key", "credential_unfit"),
         (
             json!({"auth": "gcp-service-account", "key": account.to_string()}),

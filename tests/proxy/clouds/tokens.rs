@@ -14,7 +14,7 @@ use tollgate::domain::secret::Secret;
 use tollgate::upstream::tokens::TokenSource;
 
 use super::super::fixture::{Fixture, request};
-use super::ask;
+use super::{ask, newest};
 use crate::support::upstream::Upstream;
 
 const PEM: &str = include_str!("key.pem");
@@ -108,6 +108,23 @@ async fn one_request_fetches_a_token_for_all_and_renews_it_early() {
     assert_eq!(forms(&upstream).await.len(), 3);
     let why = source.token(at(6900)).await.unwrap_err();
     assert_eq!(why, "no access token: the token endpoint answered 500");
+    // For a moment nobody asks again.
+    assert_eq!(forms(&upstream).await.len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_the_provider_refuses_is_not_used_again() {
+    let (fixture, issuer) = (Fixture::bare(&[]).await, Upstream::start().await);
+    let fields = json!({"auth": "azure-entra", "key": application(&issuer)});
+    fixture.gateway.provider("chat-compatible", &fixture.upstream.url, fields).await;
+    fixture.upstream.script(json!([{"status": 401}])).await;
+    let mut sent = Vec::new();
+    for _ in 0..3 {
+        ask(&fixture, "chat-compatible", false).await;
+        sent.push(newest(&fixture.upstream).await["headers"]["authorization"].clone());
+    }
+    assert!(sent[0] != sent[1] && sent[1] == sent[2], "{sent:?}");
+    assert_eq!(forms(&issuer).await.len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -40,7 +40,7 @@ async fn what_cannot_be_a_form_is_refused() {
     for (field, value, named) in [
         ("body", json!("no JSON"), "body"),
         ("body", json!("[1]"), "body"),
-        ("file", json!({"name": "a.wav", "base64": "no base64"}), "file.base64"),
+        ("fileBase64", json!("no base64"), "fileBase64"),
         ("endpoint", json!("telepathy"), "endpoint"),
     ] {
         let mut bad = good.clone();
@@ -61,6 +61,7 @@ fn ask(key: i64, name: &str, body: &Value) -> Value {
         "endpoint": name,
         "body": body.to_string(),
         "model": "m",
-        "file": {"name": "a \"b\".wav", "base64": STANDARD.encode([b'x'; 8_000])},
+        "fileName": "a \"b\".wav",
+        "fileBase64": STANDARD.encode([b'x'; 8_000]),
     })
 }

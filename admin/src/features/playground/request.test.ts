@@ -153,10 +153,19 @@ describe("an endpoint", () => {
     const empty = { endpoint: sound, prompt: "" };
     expect(refused(draft(empty))).toEqual({ what: "file" });
     expect(refused(draft({ ...empty, file }))).toBeUndefined();
-    expect(toSend(draft({ ...empty, file }), 7)).toMatchObject({ file });
-    expect(formOf(draft({ ...empty, file }))).toEqual([
-      ["model", "m/x"],
-      ["file", "@a.wav"],
+    expect(toSend(draft({ ...empty, file }), 7)).toMatchObject({
+      fileName: "a.wav",
+      fileBase64: "",
+    });
+    expect(formOf(draft({ ...empty, file }))).toEqual({
+      texts: [["model", "m/x"]],
+      file: ["file", "a.wav"],
+    });
+    const raw = draft({ ...empty, file, raw: true, body: '{"a": ["b", 1], "c": null, "d": "@e"}' });
+    expect(formOf(raw).texts).toEqual([
+      ["a[]", "b"],
+      ["a[]", "1"],
+      ["d", "@e"],
     ]);
   });
 });

@@ -60,24 +60,33 @@ export function simpleBody(draft: Draft): object {
   }
 }
 
+/** A form as curl sends it. */
+export interface SentForm {
+  texts: [string, string][];
+  /** Its field, and the name of the file. */
+  file: [string, string];
+}
+
 /** The body that is sent. */
 export const bodyOf = (draft: Draft) =>
   draft.raw ? draft.body : JSON.stringify(simpleBody(draft));
 
-/** The fields of a form, with its file as curl names one. */
-export function formOf({ endpoint, file, ...draft }: Draft): [string, string][] {
+/** The fields of a form as they are sent, and its file as curl names one. */
+export function formOf({ endpoint, file, ...draft }: Draft): SentForm {
   let fields: object = {};
   try {
     fields = JSON.parse(bodyOf({ ...draft, endpoint })) as object;
   } catch {
     // It cannot be sent either.
   }
-  const texts = Object.entries(fields).map(([name, value]): [string, string] => [
-    name,
-    typeof value === "string" ? value : JSON.stringify(value),
-  ]);
+  const text = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
+  const texts = Object.entries(fields)
+    .filter(([, value]) => value !== null)
+    .flatMap(([name, value]): [string, string][] =>
+      Array.isArray(value) ? value.map((one) => [`${name}[]`, text(one)]) : [[name, text(value)]],
+    );
   const name = endpoint?.feature === "audio" ? "file" : "image";
-  return [...texts, [name, `@${file?.name ?? "FILE"}`]];
+  return { texts, file: [name, file?.name ?? "FILE"] };
 }
 
 /** The path on the proxy. */
@@ -106,7 +115,7 @@ export function toSend(draft: Draft, keyId: number) {
     format,
     body: bodyOf(draft),
     ...(endpoint && { endpoint: endpoint.name }),
-    ...(endpoint?.isForm && file && { file }),
+    ...(endpoint?.isForm && file && { fileName: file.name, fileBase64: file.base64 }),
     ...(format === "alt-cli" && { model, stream }),
   };
 }

@@ -35,7 +35,7 @@ export function ProviderForm({ provider, like, onClose }: Props) {
       provider &&
       ((changed) =>
         call("actions/providers/editProvider", { providerId: provider.id, ...changed })),
-    create: (sent) => call("actions/providers/addProvider", { key: "", ...sent }),
+    create: (sent) => call("actions/providers/addProvider", { key: unsaid(sent.auth), ...sent }),
     rereads: [queries.keys.providers, queries.keys.health],
     saved: ({ name }) => (provider ? t("ui.saved") : t("providers.added", { name })),
   });
@@ -46,7 +46,7 @@ export function ProviderForm({ provider, like, onClose }: Props) {
     const { url, provider_type, auth, custom_headers, query, path_template, proxy_url } = all;
     // What was removed from the form, such as a stored proxy, is left out of the test too.
     const way = { url, provider_type, auth, custom_headers, query, path_template, proxy_url };
-    const typed = { ...way, ...(key ? { key } : {}) };
+    const typed = { ...way, ...(key || !provider ? { key: key ?? unsaid(auth) } : {}) };
     return { ...typed, ...(provider ? { providerId: provider.id } : {}) } as Asked;
   };
   const onFault = (error: unknown) =>
@@ -73,6 +73,9 @@ export function ProviderForm({ provider, like, onClose }: Props) {
     </FormDrawer>
   );
 }
+
+/** The credential of a new provider if none was typed: there must be one, also if it is not sent. */
+const unsaid = (auth: string | undefined) => (auth === "none" ? "none" : "");
 
 /** Proposes the models of a new provider's family until the user selects others. */
 function useProposedModels(form: UseFormReturn<Values>, isNew: boolean) {

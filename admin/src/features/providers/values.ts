@@ -168,13 +168,15 @@ export type Body = BodyOf<"actions/providers/addProvider">;
 
 /** The credential as it is sent to the gateway; empty if none was typed. */
 function credential({ auth, key, entra_tenant, entra_client }: Values): string {
-  if (auth === "none") return "none";
-  if (auth !== "azure-entra" || key === "" || key.trim().startsWith("{")) return key;
-  return JSON.stringify({
+  if (auth === "none") return "";
+  if (auth !== "azure-entra" || key.trim().startsWith("{")) return key;
+  const parts = {
     tenant_id: entra_tenant.trim(),
     client_id: entra_client.trim(),
     client_secret: key.trim(),
-  });
+  };
+  // The three belong together: the gateway says which is missing.
+  return Object.values(parts).every((part) => part === "") ? "" : JSON.stringify(parts);
 }
 
 /** All fields except the credential, which is sent only if it was typed. */

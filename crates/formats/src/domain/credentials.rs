@@ -139,9 +139,13 @@ impl CustomHeader {
         parts.any(|part| part.split('}').next().is_some_and(is_masked))
     }
 
-    /// Whether each `${` has its `}`, with something between.
+    /// Whether each `${` has its `}`, with something between, and there is no other `}` after one:
+    /// a secret part would end at its own `}`, and the rest of it be shown.
     pub fn is_whole(value: &str) -> bool {
-        value.split("${").skip(1).all(|part| part.find('}').is_some_and(|end| end > 0))
+        value.split("${").skip(1).all(|part| {
+            part.split_once('}')
+                .is_some_and(|(secret, rest)| !secret.is_empty() && !rest.contains('}'))
+        })
     }
 }
 

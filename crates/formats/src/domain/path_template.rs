@@ -17,14 +17,22 @@ pub fn filled(template: &str, path: &str, model: Option<&str>) -> Option<String>
     Some(template.replace(PATH, path))
 }
 
-/// Whether it begins with `/` and has only visible ASCII without `?` and `#`, known placeholders,
+/// Whether it has the model's name.
+pub fn names_model(template: &str) -> bool {
+    template.contains(MODEL)
+}
+
+/// Whether it has the call's own path, without which different calls would be one, begins with `/`
+/// and has only visible ASCII without `?` and `#`, known placeholders,
 /// and no empty or dot segments.
 pub fn is_valid(template: &str) -> bool {
     let plain = template.replace(MODEL, "m").replace(PATH, "p");
     let is_path = |byte: u8| byte.is_ascii_graphic() && !b"?#{}\\\"<>^`|%".contains(&byte);
-    plain.strip_prefix('/').is_some_and(|rest| {
-        plain.bytes().all(is_path) && rest.split('/').all(|part| !matches!(part, "" | "." | ".."))
-    })
+    template.contains(PATH)
+        && plain.strip_prefix('/').is_some_and(|rest| {
+            plain.bytes().all(is_path)
+                && rest.split('/').all(|part| !matches!(part, "" | "." | ".."))
+        })
 }
 
 #[cfg(test)]
@@ -33,22 +41,24 @@ mod tests {
 
     #[test]
     fn templates_have_known_placeholders_only() {
-        for good in ["/{path}", "/deployments/{model}/{path}", "/a", "/v1/{model}:invoke"] {
+        for good in ["/{path}", "/deployments/{model}/{path}", "/{model}:{path}"] {
             assert!(is_valid(good), "{good}");
         }
         for bad in [
             "",
             "{path}",
             "/",
-            "/a/",
-            "/a//b",
-            "/../a",
-            "/a?b",
-            "/a#b",
-            "/{deployment}",
-            "/{",
-            "/ü",
-            "/a b",
+            "/responses",
+            "/v1/{model}:invoke",
+            "/{path}/",
+            "/a//{path}",
+            "/../{path}",
+            "/{path}?b",
+            "/{path}#b",
+            "/{deployment}/{path}",
+            "/{/{path}",
+            "/ü/{path}",
+            "/a b/{path}",
         ] {
             assert!(!is_valid(bad), "{bad}");
         }

@@ -13,6 +13,7 @@ use super::ids::ProviderId;
 use super::key::CacheTtl;
 use super::limits::Limits;
 use super::named_model::NamedModel;
+use super::path_template;
 use super::provider_auth::ProviderAuth;
 use super::secret::Secret;
 
@@ -335,8 +336,15 @@ impl Provider {
     /// Whether it is the address of Claude at Google's Vertex AI, which ends with
     /// `/publishers/anthropic`: the model is part of its paths, and its version of the body.
     pub fn is_vertex_claude(&self) -> bool {
-        self.url.trim_end_matches('/').ends_with(VERTEX_CLAUDE)
-            && self.kind.format() == WireFormat::Native
+        self.kind.format() == WireFormat::Native
+            && self.url.trim_end_matches('/').ends_with(VERTEX_CLAUDE)
+    }
+
+    /// Whether paths of calls to it have the model's name.
+    pub fn names_models_in_paths(&self) -> bool {
+        self.kind.format() == WireFormat::AltCli
+            || self.path_template.as_deref().is_some_and(path_template::names_model)
+            || self.is_vertex_claude()
     }
 
     /// The model name for this provider if the client requests `requested`.

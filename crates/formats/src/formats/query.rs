@@ -70,11 +70,16 @@ fn alt(query: &str) -> Result<Option<String>, BadRequest> {
     Ok(known.map(|value| format!("alt={value}")))
 }
 
-/// Some servers also split a query at semicolons.
 fn is_dropped(pair: &str) -> bool {
+    is_named(pair, |name| DROPPED.contains(&name.trim_start_matches('$')))
+}
+
+/// Whether a parameter has such a name, given in lower case. Some servers also split a query at
+/// semicolons, and take names in any case.
+pub fn is_named(pair: &str, is_it: impl Fn(&str) -> bool) -> bool {
     pair.split(';').any(|part| {
         let name = decode(part.split('=').next().unwrap_or_default()).to_ascii_lowercase();
-        DROPPED.contains(&name.trim().trim_start_matches('$'))
+        is_it(name.trim())
     })
 }
 

@@ -208,7 +208,7 @@ pub fn check_path(method: &Method, path: &str) -> Result<(), BadRequest> {
     check_model(model)
 }
 
-/// Checks that a model's name is valid in the path of an alt-cli call as one segment.
+/// Checks that a model's name is valid in the path of a call as one segment.
 ///
 /// # Errors
 /// When it contains what could end or split the segment once it is decoded, even twice.
@@ -225,8 +225,7 @@ pub fn check_model(model: &str) -> Result<(), BadRequest> {
         return Err(BadRequest::field("model", "the name is too long"));
     }
     if dots || model.chars().any(splits) {
-        let message =
-            "an alt-cli model's name must not hold slashes, dot segments, `%`, `?`, `#` or `;`";
+        let message = "a model's name that is part of a path must not hold slashes, dot segments, `%`, `?`, `#` or `;`";
         return Err(BadRequest::field("model", message));
     }
     Ok(())

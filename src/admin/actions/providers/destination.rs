@@ -9,6 +9,7 @@ use super::credentials::Merged;
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::reasons::Reason;
 use crate::domain::provider::Provider;
+use crate::domain::provider_auth::ProviderAuth;
 use crate::upstream::endpoint::Endpoint;
 
 /// Refuses to use stored secrets, which `merged` names, for `wanted` unless it has the same
@@ -34,7 +35,9 @@ pub(in crate::admin) fn check(
     if stored.proxy_url != wanted.proxy_url {
         return missing(Reason::OtherProxy);
     }
-    let is_exchanged = stored.auth.is_exchanged() || wanted.auth.is_exchanged();
+    // Where no credential is sent, the stored one waits for the next change.
+    let is_exchanged = wanted.auth != ProviderAuth::None
+        && (stored.auth.is_exchanged() || wanted.auth.is_exchanged());
     if merged.keeps_key && is_exchanged && stored.auth != wanted.auth {
         return missing(Reason::OtherCredential);
     }

@@ -46,12 +46,12 @@ fn records() -> Vec<Operation> {
             .updates()
             .doc(
                 "Changes what is sent and leaves the rest, the credential too. Another `url`, \
-                 `provider_type`, `auth`, `path_template` or `proxy_url`, or a `key`, closes the circuit and clears the \
-                 provider's health, which described what was there before; so does enabling a \
+                 `provider_type`, `auth`, `query`, `path_template` or `proxy_url`, or a `key`, \
+                 closes the circuit and clears the provider's health, which described what was there before; so does enabling a \
                  provider that the gateway itself disabled. Where `url` gets another origin \
                  (scheme, host, port), or `proxy_url` changes, `key` and secret parts of \
-                 `custom_headers` must be sent again: else `REQUIRED_FIELD`. So must `key` where \
-                 `auth` needs another kind of credential.",
+                 `custom_headers` must be sent again: else `REQUIRED_FIELD`. A change of `auth` \
+                 to another kind of credential also needs the `key`.",
             )
             .errors(&[Code::NOT_FOUND, Code::OPERATION_FAILED]),
         Operation::action("actions/providers/removeProvider", Permission::Admin, remove_provider)
@@ -171,7 +171,8 @@ async fn edit_provider(call: Call, body: Edit<OfProvider, ProviderFields>) -> Re
 pub(in crate::admin) fn is_another(before: &Provider, after: &Provider, new_key: bool) -> bool {
     let of = |provider: &Provider| {
         let (url, proxy) = (provider.url.clone(), provider.proxy_url.clone());
-        (url, proxy, provider.kind, provider.auth, provider.path_template.clone())
+        let (template, query) = (provider.path_template.clone(), provider.query.clone());
+        (url, proxy, provider.kind, provider.auth, template, query)
     };
     new_key || of(before) != of(after)
 }

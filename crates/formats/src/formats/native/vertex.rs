@@ -11,8 +11,9 @@ use serde_json::value::RawValue;
 
 /// The version there that the format's first version has.
 const VERSION: &str = "vertex-2023-10-16";
-/// The format's first version, in the header `anthropic-version`.
-const FIRST: &str = "2023-06-01";
+/// Versions of the header `anthropic-version` that bodies there may have too, as the vendor's own
+/// SDK sends them.
+const NEWER: [&str; 1] = ["2026-10-21"];
 /// Digits of a date in a model's name.
 const DATE: usize = 8;
 
@@ -38,7 +39,8 @@ pub fn body(body: &[Bytes], version: Option<&str>, counted: Option<&str>) -> Opt
         let may_have_marks =
             matches!(name.as_str(), "cache_control" | "system" | "messages" | "tools");
         if may_have_marks && value.get().contains("\"scope\"") {
-            let mut tree: Value = serde_json::from_str(value.get()).ok()?;
+            // What this reader does not take, such as a number that is too large, stays as it is.
+            let Ok(mut tree) = serde_json::from_str::<Value>(value.get()) else { continue };
             match name.as_str() {
                 "cache_control" => without_scope(&mut tree),
                 _ => each_mark(&mut tree),
@@ -47,11 +49,13 @@ pub fn body(body: &[Bytes], version: Option<&str>, counted: Option<&str>) -> Opt
         }
     }
     if !members.0.iter().any(|(name, _)| name == "anthropic_version") {
-        let version = version.filter(|version| *version != FIRST).unwrap_or(VERSION);
+        let version = version.filter(|version| NEWER.contains(version)).unwrap_or(VERSION);
         let version = raw(Value::from(version).to_string())?;
         members.0.insert(0, ("anthropic_version".to_owned(), version));
     }
     if let Some(model) = counted {
+        let ends = ["@default", "@latest"];
+        let model = ends.iter().find_map(|end| model.strip_suffix(end)).unwrap_or(model);
         let name = Value::from(model_name(model)).to_string();
         members.0.push(("model".to_owned(), raw(name)?));
     }
@@ -139,6 +143,8 @@ mod tests {
         assert_eq!(edited(text, None), format!("{version},{rest}}}"));
         let counted = edited(text, Some("claude-x-20250929"));
         assert_eq!(counted, format!("{version},{rest},\"model\":\"claude-x@20250929\"}}"));
+        let alias = edited("{}", Some("claude-x@default"));
+        assert_eq!(alias, format!("{version},\"model\":\"claude-x\"}}"));
         let marked = r#"{"system":[{"text":"scope","cache_control":{"type":"ephemeral","scope":"global","ttl":"1h"}}],
             "messages":[{"content":[{"type":"tool_result","content":[{"cache_control":{"scope":"x"}}],"input":{"scope":1}}]}]}"#;
         assert_eq!(
@@ -158,6 +164,7 @@ mod tests {
             edited["anthropic_version"].as_str().unwrap().to_owned()
         };
         assert_eq!(version("{}", Some("2023-06-01")), VERSION);
+        assert_eq!(version("{}", Some("1999-01-01")), VERSION);
         assert_eq!(version("{}", Some("2026-10-21")), "2026-10-21");
         assert_eq!(version(r#"{"anthropic_version":"own"}"#, Some("2026-10-21")), "own");
     }
