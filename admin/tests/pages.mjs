@@ -104,6 +104,15 @@ export const PAGES = [
     },
   },
   {
+    name: "playground-endpoint",
+    path: ({ bob }) => `/playground?key=${bob.defaultKey.id}&endpoint=transcription`,
+    open: async (page, t) => {
+      await page.getByRole("button", { name: t("playground.send"), exact: true }).click();
+      await page.getByText(t("playground.refused.file")).waitFor();
+      await page.getByRole("button", { name: t("logs.asCurl"), exact: true }).click();
+    },
+  },
+  {
     name: "playground-json",
     path: ({ bob }) => `/playground?key=${bob.defaultKey.id}&format=responses`,
     open: async (page, t) => {

@@ -73,7 +73,7 @@ fn description_operations() -> Vec<Operation> {
         Operation::whole::<Description, _>(path, Permission::Open, media, description)
             .doc("This document."),
         Operation::whole::<Description, _>(
-            "actions/proxy-openapi.json",
+            "actions/openapi-proxy.json",
             Permission::Open,
             media,
             proxy_description,

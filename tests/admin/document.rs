@@ -103,7 +103,7 @@ async fn the_served_document_is_the_same_and_every_path_in_it_answers() {
 #[tokio::test]
 async fn public_documents_have_a_tag_and_are_sent_again_only_when_it_differs() {
     let gate = Gate::start().await;
-    for path in ["openapi.json", "proxy-openapi.json", "scalar", "docs"] {
+    for path in ["openapi.json", "openapi-proxy.json", "scalar", "docs"] {
         let url = format!("{}/api/actions/{path}", gate.url);
         let ask = async |known: Option<&str>| {
             let mut get = gate.http.get(&url);

@@ -74,6 +74,7 @@ function FileField({ draft, fault, onChange }: PartProps) {
         <Input
           {...ids}
           type="file"
+          className="py-1.5"
           onChange={(event) => void choose(event.target.files?.[0] ?? undefined)}
         />
       )}

@@ -41,6 +41,27 @@ const BODIES: Record<string, (fields: Fields) => object> = {
   translation: file,
 };
 
+/** A model that is asked for if none is typed. */
+const MODELS: Record<string, string> = {
+  embeddings: "text-embedding-3-small",
+  embed_content: "gemini-embedding-001",
+  batch_embed_contents: "gemini-embedding-001",
+  rerank: "rerank-v3.5",
+  moderations: "omni-moderation-latest",
+  completions: "gpt-3.5-turbo-instruct",
+  image_generation: "gpt-image-1",
+  image_edit: "gpt-image-1",
+  image_variation: "dall-e-2",
+  predict: "imagen-4.0-generate-001",
+  speech: "gpt-4o-mini-tts",
+  transcription: "whisper-1",
+  translation: "whisper-1",
+};
+
+/** The endpoint's example of a model; `usual` is that of its format. */
+export const exampleOf = (endpoint: Endpoint | undefined, usual: string) =>
+  (endpoint && MODELS[endpoint.name]) ?? usual;
+
 /** The body from the form's fields. */
 export const endpointBody = (endpoint: Endpoint, fields: Fields): object =>
   BODIES[endpoint.name]?.(fields) ?? { model: fields.model, input: fields.prompt };

@@ -16,7 +16,7 @@ import { Field, Input, Select, Switch } from "@/ui/field";
 import { Card } from "@/ui/page";
 import { Notice } from "@/ui/status";
 import { Body } from "./body";
-import type { SentFile } from "./endpoint";
+import { exampleOf, type SentFile } from "./endpoint";
 import {
   bodyOf,
   type Draft,
@@ -71,7 +71,8 @@ export function AskForm({ users, running, onSend, onStop }: Props) {
   const { data: endpoints } = useQuery(queries.endpoints);
   const endpoint = endpoints?.find(({ name }) => name === search.endpoint);
   const format = endpoint?.format ?? search.format ?? "native";
-  const draft: Draft = { ...rest, format, endpoint, model: model.trim() || example(format) };
+  const exampleModel = exampleOf(endpoint, example(format));
+  const draft: Draft = { ...rest, format, endpoint, model: model.trim() || exampleModel };
   const fault = refused(draft);
   useEffect(() => {
     kept = { caller, input: rest };
@@ -156,7 +157,7 @@ export function AskForm({ users, running, onSend, onStop }: Props) {
         {(!rest.raw || format === "alt-cli") && (
           <ModelAndStream
             model={model}
-            example={example(format)}
+            example={exampleModel}
             stream={rest.stream}
             onModel={setModel}
             onStream={endpoint === undefined ? (stream) => change({ stream }) : undefined}
