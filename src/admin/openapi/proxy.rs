@@ -8,7 +8,7 @@ use crate::domain::format::WireFormat;
 
 use WireFormat::{AltCli, Chat, Native, Responses};
 
-/// Method, path, the clients' format and summary of the calls that are no rows of [`ENDPOINTS`].
+/// Method, path, the clients' format and summary of the calls that are not in [`ENDPOINTS`].
 const CALLS: [(&str, &str, WireFormat, &str); 16] = [
     ("post", "/v1/messages", Native, "A reply, streamed or not"),
     ("post", "/v1/messages/count_tokens", Native, "The tokens of a request"),

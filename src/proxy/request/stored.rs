@@ -1,6 +1,6 @@
 //! Calls about a reply that its provider stores: they go to the account that gave it, and to no
-//! other. They cost nothing and count against no limit: a reply in the background is billed to the request
-//! that began it.
+//! other. They cost nothing and count against no limit: a reply in the background is billed to the
+//! request that began it.
 
 use std::sync::Arc;
 
@@ -24,8 +24,9 @@ use crate::proxy::reply::refusal::Refusal;
 /// The plan: the one provider that holds the reply.
 ///
 /// # Errors
-/// When the client is not on a non-empty list; when this gateway does not know that the key got such a reply, or its provider is out of reach
-/// now; when the reply is asked for as a stream, or is to be deleted before it ends.
+/// When the client is not on a non-empty list; when this gateway does not know that the key got such
+/// a reply, or its provider is out of reach now; when the reply is asked for as a stream, or is to
+/// be deleted before it ends.
 pub(in crate::proxy) fn plan(
     session: &Session,
     ctx: &mut RequestContext,
