@@ -58,7 +58,8 @@ pub(super) fn keep_open(
     ending: &Ending,
     reply: String,
 ) {
-    let settle::Unfinished { record, permit, features } = record.unfinished(ctx, trace, ending);
+    let settle::UnfinishedRequest { record, permit, features } =
+        record.unfinished(ctx, trace, ending);
     if let Some(pending) = PendingReply::new(reply, record, features, permit) {
         if let Some(key) = pending.record.key_id {
             ctx.gateway.stored_history.note(key, &pending.reply, pending.provider);

@@ -94,20 +94,16 @@ impl PendingReply {
         })
     }
 
-    fn read(path: &Path) -> Option<Self> {
-        let kept = fs::read(path).map_err(|e| e.to_string());
-        let kept = kept.and_then(|bytes| serde_json::from_slice(&bytes).map_err(|e| e.to_string()));
-        let Kept { reply, containers, record } = match kept {
-            Ok(kept) => kept,
-            Err(error) => {
-                tracing::error!(path = %path.display(), error, "a reply in the background is not billed: its file cannot be read, and is set aside");
-                return None;
-            }
+    /// `None` if the file is damaged.
+    fn read(path: &Path) -> io::Result<Option<Self>> {
+        let Ok(Kept { reply, containers, record }) = serde_json::from_slice(&fs::read(path)?)
+        else {
+            return Ok(None);
         };
         let fees = containers.iter().filter_map(|entry| Fee::by_entry(entry));
         let features = fees.map(|fee| FeatureUse::new(Feature::CodeInterpreter, "tools", fee));
-        let read = Self::new(reply, record, features.collect(), None)?;
-        Some(Self { file: Some(path.to_owned()), ..read })
+        let read = Self::new(reply, record, features.collect(), None);
+        Ok(read.map(|read| Self { file: Some(path.to_owned()), ..read }))
     }
 
     fn text(&self) -> serde_json::Result<Vec<u8>> {
@@ -296,11 +292,17 @@ impl PendingReplies {
 
     /// Moves the replies of a directory, which is locked, to that of this process.
     fn adopt(&self, dir: &Path) -> io::Result<Vec<PendingReply>> {
-        for damaged in paths(dir)?.iter().filter(|path| PendingReply::read(path).is_none()) {
-            let name = damaged.file_stem().unwrap_or_default().to_string_lossy();
-            fs::rename(damaged, self.root.join(format!("{name}.damaged")))?;
+        let mut adopted = Vec::new();
+        for path in paths(dir)? {
+            if let Some(pending) = PendingReply::read(&path)? {
+                adopted.push(pending);
+                continue;
+            }
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            let aside = self.root.join(format!("{name}.damaged"));
+            fs::rename(&path, &aside)?;
+            tracing::error!(file = %aside.display(), "a reply in the background is not billed: its file is damaged");
         }
-        let mut adopted = replies(dir)?;
         for pending in &mut adopted {
             let new = self.write(pending);
             let moved =
@@ -344,5 +346,6 @@ fn has_replies(dir: &Path) -> io::Result<bool> {
 }
 
 fn replies(dir: &Path) -> io::Result<Vec<PendingReply>> {
-    Ok(paths(dir)?.iter().filter_map(|path| PendingReply::read(path)).collect())
+    let read = |path: &PathBuf| PendingReply::read(path).ok().flatten();
+    Ok(paths(dir)?.iter().filter_map(read).collect())
 }

@@ -67,7 +67,7 @@ impl OpenRecord {
         ctx: &RequestContext,
         trace: Option<Box<RequestTrace>>,
         ending: &Ending,
-    ) -> Unfinished {
+    ) -> UnfinishedRequest {
         let permit = self.permit.take();
         let features = self.body.as_mut().map(|body| std::mem::take(&mut body.features));
         if let Some(body) = &mut self.body {
@@ -77,7 +77,7 @@ impl OpenRecord {
         note_session(ctx, &record);
         let free = Record { usage: Usage::default(), cost: Some(NanoUsd::ZERO), ..record.clone() };
         end_trace(ctx, trace, &free);
-        Unfinished { record, permit, features: features.unwrap_or_default() }
+        UnfinishedRequest { record, permit, features: features.unwrap_or_default() }
     }
 
     /// The end of the decision chain: the provider that answered, how, and how long that took.
@@ -193,7 +193,7 @@ impl OpenRecord {
 }
 
 /// A request whose reply its provider still makes.
-pub(super) struct Unfinished {
+pub(super) struct UnfinishedRequest {
     pub record: Record,
     pub permit: Option<Permit>,
     /// What the request uses.

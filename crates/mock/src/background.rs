@@ -13,17 +13,17 @@ use tollgate_formats::domain::format::WireFormat;
 
 /// Those of one instance, by their ids.
 #[derive(Debug, Default)]
-pub(super) struct Background(Mutex<HashMap<String, Made>>);
+pub(super) struct BackgroundReplies(Mutex<HashMap<String, MadeReply>>);
 
 #[derive(Debug)]
-struct Made {
+struct MadeReply {
     /// The response as it ends.
     whole: Value,
     /// Calls until then.
     calls: usize,
 }
 
-impl Background {
+impl BackgroundReplies {
     /// The answer to a request for a response in the background, or to a call about one; any other
     /// answer unchanged. `is_asked`: the body asks for it.
     pub(super) fn shape(
@@ -52,7 +52,7 @@ impl Background {
             whole = unfinished(&whole, "failed");
             whole["error"] = json!({"code": "server_error", "message": "The mock failed."});
         }
-        let made = Made { whole, calls: directive.background_calls.unwrap_or(2) };
+        let made = MadeReply { whole, calls: directive.background_calls.unwrap_or(2) };
         self.0.lock().insert(queued["id"].as_str()?.to_owned(), made);
         Some(queued)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::background::Background;
+use super::background::BackgroundReplies;
 use super::directive::Layer;
 use super::records::Records;
 
@@ -14,7 +14,7 @@ use super::records::Records;
 pub(super) struct Mock {
     pub records: Arc<Records>,
     pub plans: Mutex<Plans>,
-    pub background: Background,
+    pub background: BackgroundReplies,
 }
 
 /// By credential; the empty one applies to all.

@@ -146,13 +146,13 @@ impl RenderSource {
 
     fn render(mut self) -> Result<Rendered, Refusal> {
         let to = self.provider.kind.format();
+        if let Operation::Stored(_) = self.operation {
+            return Ok(Rendered::new(Vec::new(), self.query.take(), ReplyForm::AsIs));
+        }
         if self.provider.names_models_in_paths() {
             let named_by_client = *self.model == *self.inbound.model;
             let check = if named_by_client { route::check_model } else { route::check_redirect };
             check(&self.model)?;
-        }
-        if let Operation::Stored(_) = self.operation {
-            return Ok(Rendered::new(Vec::new(), self.query.take(), ReplyForm::AsIs));
         }
         if let Some(endpoint) = self.operation.endpoint() {
             return self.of_endpoint(endpoint, to);

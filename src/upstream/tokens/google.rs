@@ -21,7 +21,7 @@ const LIFE: i64 = 3600;
 
 /// The members of a service account's key file that are needed.
 #[derive(Deserialize)]
-struct KeyFile {
+struct AccountFile {
     client_email: String,
     private_key: Secret,
     private_key_id: Option<String>,
@@ -42,7 +42,7 @@ pub(super) struct ServiceAccount {
 
 impl ServiceAccount {
     pub(super) fn read(key: &Secret) -> Result<Self, String> {
-        let file: KeyFile = read_json(key, "the key of a service account")?;
+        let file: AccountFile = read_json(key, "the key of a service account")?;
         let unreadable = || "private_key must be an RSA key in PEM (PKCS #8)".to_owned();
         let der = PrivatePkcs8KeyDer::from_pem_slice(file.private_key.expose().as_bytes())
             .map_err(|_| unreadable())?;

@@ -51,20 +51,20 @@ struct TokenForm {
 pub struct TokenSource {
     grant: Grant,
     proxy: Option<String>,
-    state: Mutex<State>,
+    state: Mutex<TokenState>,
     /// Held by the request that fetches a token.
     flight: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
-struct State {
-    token: Option<Token>,
+struct TokenState {
+    token: Option<AccessToken>,
     /// The last failure, and when it was.
     failed: Option<(Instant, String)>,
 }
 
 #[derive(Clone)]
-struct Token {
+struct AccessToken {
     /// `Bearer …`, marked as sensitive.
     value: HeaderValue,
     renew_at: Timestamp,
@@ -133,7 +133,7 @@ impl TokenSource {
         let Ok(_flight) = self.flight.try_lock() else { return Ok(token.value) };
         // Also if the client of this request goes away: the next one does not try again at once.
         let renew_at = now.plus_ms(PAUSE_MS);
-        self.state.lock().token = Some(Token { renew_at, ..token.clone() });
+        self.state.lock().token = Some(AccessToken { renew_at, ..token.clone() });
         let late = |_| Err("the token endpoint did not answer in time".to_owned());
         let renewed = timeout(EARLY_WAIT, self.renew(now)).await.unwrap_or_else(late);
         Ok(renewed.unwrap_or_else(|why| {
@@ -156,7 +156,7 @@ impl TokenSource {
     }
 
     /// A token that has not expired.
-    fn known(&self, now: Timestamp) -> Option<Token> {
+    fn known(&self, now: Timestamp) -> Option<AccessToken> {
         self.state.lock().token.clone().filter(|token| now < token.expires_at)
     }
 
@@ -166,7 +166,7 @@ impl TokenSource {
         match fetched {
             Ok(token) => {
                 let value = token.value.clone();
-                *state = State { token: Some(token), failed: None };
+                *state = TokenState { token: Some(token), failed: None };
                 Ok(value)
             }
             Err(why) => {
@@ -177,7 +177,7 @@ impl TokenSource {
         }
     }
 
-    async fn fetch(&self, now: Timestamp) -> Result<Token, String> {
+    async fn fetch(&self, now: Timestamp) -> Result<AccessToken, String> {
         let form = self.grant.form(now)?;
         let fields: Vec<(&str, &str)> =
             form.fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -202,7 +202,7 @@ impl TokenSource {
         let life_ms = life.clamp(1, 86_400) * 1000;
         let early = EARLY_MS.min(life_ms / 2);
         let (renew_at, expires_at) = (now.plus_ms(life_ms - early), now.plus_ms(life_ms));
-        Ok(Token { value, renew_at, expires_at })
+        Ok(AccessToken { value, renew_at, expires_at })
     }
 }
 

@@ -204,6 +204,12 @@ async fn a_restart_loses_neither_reservation_nor_bill() {
     let path = format!("/v1/responses/{}", reply["id"].as_str().unwrap());
     let second = post(&fixture, &body).await;
     assert!(matches!(second.0, 402 | 429), "the reservation holds: {second:?}");
+    // A file of a third process, which a power failure cut.
+    let root = fixture.gateway.dir.path().join("data/background");
+    let third = root.join("01890000-0000-7000-8000-000000000000");
+    std::fs::create_dir(&third).unwrap();
+    std::fs::write(third.join("lock"), "").unwrap();
+    std::fs::write(third.join("cut.json"), "{").unwrap();
     for kills in [true, false] {
         if kills {
             fixture.gateway.kill();
@@ -217,6 +223,7 @@ async fn a_restart_loses_neither_reservation_nor_bill() {
         assert_ne!(reserved(&fixture).await, "0", "the reservation is gone");
         assert_eq!(status_of(&fixture, &path).await, "in_progress");
     }
+    assert!(root.join("cut.damaged").exists() && !third.exists());
     let cancel = format!("{path}/cancel");
     assert_eq!(call(&fixture, "POST", &cancel, &fixture.key).await.0, 200);
     let is_free = async || post(&fixture, &request("responses", false)).await.0 == 200;

@@ -32,7 +32,7 @@ pub struct CustomHeader {
 
 /// The form of the sealed text.
 #[derive(Serialize, Deserialize)]
-struct Packed {
+struct PackedCredentials {
     key: String,
     headers: Vec<(String, String)>,
 }
@@ -46,7 +46,9 @@ impl Credentials {
     /// Reads what [`Self::packed`] wrote.
     pub fn read(text: Secret) -> Self {
         let packed = text.expose().strip_prefix(WITH_HEADERS);
-        let Some(packed) = packed.and_then(|json| serde_json::from_str::<Packed>(json).ok()) else {
+        let Some(packed) =
+            packed.and_then(|json| serde_json::from_str::<PackedCredentials>(json).ok())
+        else {
             return Self::of(text);
         };
         let header = |(name, value)| CustomHeader { name, value: Secret::new(value) };
@@ -63,7 +65,7 @@ impl Credentials {
         }
         let header =
             |header: &CustomHeader| (header.name.clone(), header.value.expose().to_owned());
-        let packed = Packed {
+        let packed = PackedCredentials {
             key: self.key.expose().to_owned(),
             headers: self.headers.iter().map(header).collect(),
         };

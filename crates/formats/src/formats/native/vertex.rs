@@ -32,7 +32,7 @@ pub fn model_name(model: &str) -> String {
 /// body.
 pub fn body(body: &[Bytes], version: Option<&str>, counted: Option<&str>) -> Option<Vec<Bytes>> {
     let whole = body.concat();
-    let mut members: Members = serde_json::from_slice(&whole).ok()?;
+    let mut members: BodyMembers = serde_json::from_slice(&whole).ok()?;
     let raw = |json: String| RawValue::from_string(json).ok();
     members.0.retain(|(name, _)| !matches!(name.as_str(), "model" | "output_format"));
     for (name, value) in &mut members.0 {
@@ -82,31 +82,31 @@ fn without_scope(mark: &mut Value) {
 }
 
 /// The members of an object in their order, the values as they are written.
-struct Members(Vec<(String, Box<RawValue>)>);
+struct BodyMembers(Vec<(String, Box<RawValue>)>);
 
-impl<'de> Deserialize<'de> for Members {
+impl<'de> Deserialize<'de> for BodyMembers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Each;
-        impl<'de> Visitor<'de> for Each {
-            type Value = Members;
+        struct EachMember;
+        impl<'de> Visitor<'de> for EachMember {
+            type Value = BodyMembers;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<BodyMembers, A::Error> {
                 let mut members = Vec::with_capacity(map.size_hint().unwrap_or(8));
                 while let Some(member) = map.next_entry()? {
                     members.push(member);
                 }
-                Ok(Members(members))
+                Ok(BodyMembers(members))
             }
         }
-        deserializer.deserialize_map(Each)
+        deserializer.deserialize_map(EachMember)
     }
 }
 
-impl Serialize for Members {
+impl Serialize for BodyMembers {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }
