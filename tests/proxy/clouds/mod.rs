@@ -128,16 +128,17 @@ async fn a_models_name_stays_within_its_place_in_the_path() {
 async fn a_call_without_a_model_does_not_use_a_template_with_one() {
     let fixture = Fixture::bare(&[]).await;
     let fields = json!({"path_template": "/deployments/{model}/{path}"});
-    fixture.gateway.provider("responses", &fixture.upstream.url, fields).await;
+    let url = format!("{}/openai", fixture.upstream.url);
+    fixture.gateway.provider("responses", &url, fields).await;
     let (status, reply) = ask(&fixture, "responses", false).await;
     assert_eq!(status, 200, "{reply}");
-    assert_eq!(newest(&fixture.upstream).await["path"], "/deployments/m/responses");
+    assert_eq!(newest(&fixture.upstream).await["path"], "/openai/deployments/m/responses");
     let reply: Value = serde_json::from_str(&reply).unwrap();
     let path = format!("/v1/responses/{}", reply["id"].as_str().unwrap());
     let url = format!("{}{path}", fixture.gateway.proxy);
     let got = fixture.gateway.client.get(url).header("x-api-key", &fixture.key).send().await;
     assert_eq!(got.unwrap().status(), 200);
-    assert_eq!(newest(&fixture.upstream).await["path"], path);
+    assert_eq!(newest(&fixture.upstream).await["path"], format!("/openai{path}"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
