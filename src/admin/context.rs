@@ -46,6 +46,8 @@ pub struct Context {
     pub secure_cookies: bool,
     /// Whether the bodies that clients send and receive are stored.
     pub store_messages: bool,
+    /// The header that names a client's session, if one is configured.
+    pub session_header: Option<String>,
     /// The version number of this program.
     pub version: &'static str,
     /// Turns true when the process stops: unbounded replies end then.

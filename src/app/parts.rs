@@ -26,8 +26,8 @@ use crate::setup::in_use::InUse;
 use crate::setup::{journal, secrets, warnings};
 use crate::state::health::Health;
 use crate::state::{
-    AdminToken, CacheSessions, ClientVersions, Conditions, Events, FailedSessions, Node,
-    RejectedRequests, Snapshot, StoredHistory,
+    AdminToken, CacheSessions, ClientVersions, Conditions, Events, FailedSessions, FirstBytes,
+    Node, RejectedRequests, Snapshot, StoredHistory,
 };
 use crate::store::SpendRow;
 use crate::telemetry::Metrics;
@@ -130,6 +130,7 @@ fn gateway(
         upstreams: Upstreams::new(config.proxy.upstream_pool_size),
         bodies: Arc::default(),
         failed_sessions: FailedSessions::default(),
+        first_bytes: FirstBytes::default(),
         stored_history: StoredHistory::default(),
         pending_replies: PendingReplies::new(&config.data_dir),
         cache_sessions: CacheSessions::default(),

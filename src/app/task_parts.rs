@@ -101,6 +101,7 @@ impl Parts {
             has_own_seed: self.config.prices.seed_file.is_some(),
             journal: Arc::new(move || ledger.stats()),
             store_messages: self.config.session.store_messages,
+            session_header: self.config.session.headers.first().cloned(),
             playground: Playground::new(Arc::clone(&self.in_process) as Arc<dyn InProcessProxy>),
             stop,
         })

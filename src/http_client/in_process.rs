@@ -1,5 +1,6 @@
 //! Requests to the proxy of this process on behalf of a key: of the playground, of the check of tool
-//! calls, and of a client that asks over a WebSocket.
+//! calls, of a client that asks over a WebSocket, and of who asks which providers a request would
+//! go to.
 //!
 //! `app` gives the connections, since neither the administration nor a request's own path imports
 //! the proxy's listener.
@@ -15,10 +16,12 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use serde::{Deserialize, Serialize};
 use tokio::io::DuplexStream;
 use tokio::task::JoinSet;
 
 use crate::domain::ids::{KeyId, RequestId};
+use crate::domain::record::Decision;
 
 /// Why a request is made inside the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +32,28 @@ pub enum Purpose {
     ToolCheck,
     /// A client asked over a WebSocket, which its record says.
     WebSocket,
+    /// Only the selection of its providers is asked for: it is not sent, counted or recorded, and
+    /// the answer is an [`Explanation`].
+    Explanation,
+}
+
+/// Which providers a request would be offered to now.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Explanation {
+    /// Why it would be refused.
+    pub refusal: Option<ExplainedRefusal>,
+    /// Every provider: skipped, chosen first, or standing in, with the reason. The chosen ones stand
+    /// in the order in which they would be asked.
+    pub decisions: Vec<Decision>,
+}
+
+/// The refusal that the client would get.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ExplainedRefusal {
+    /// Its HTTP status.
+    pub status: u16,
+    /// What the client would read.
+    pub message: String,
 }
 
 /// The key on whose behalf a request is made, and the person who makes it.

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use crate::domain::ids::{KeyId, UserId};
 use crate::domain::key::Key;
+use crate::domain::settings::SystemSettings;
+use crate::domain::strategy::Strategy;
 use crate::domain::user::User;
 
 /// The caller of a request.
@@ -23,6 +25,14 @@ impl Principal {
         match self {
             Self::Key { key, .. } => Some(key.id),
             Self::Admin => None,
+        }
+    }
+
+    /// How providers of the same priority are ordered.
+    pub fn strategy(&self, settings: &SystemSettings) -> Strategy {
+        match self {
+            Self::Key { key, .. } => settings.strategy_of(&key.provider_group),
+            Self::Admin => Strategy::Weighted,
         }
     }
 

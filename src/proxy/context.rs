@@ -65,6 +65,8 @@ pub struct RequestContext {
     pub is_tool_check: bool,
     /// The client asked over a WebSocket.
     pub is_over_websocket: bool,
+    /// Only the selection of its providers is asked for.
+    pub is_explained: bool,
     /// How the request ends once the current reply is complete.
     pub ending: Ending,
     /// `None` before the caller is known, and once the request is over.
@@ -94,6 +96,7 @@ impl RequestContext {
             head: HeadFacts::default(),
             is_tool_check: false,
             is_over_websocket: false,
+            is_explained: false,
             ending: Ending::internal("the request was cut off inside the gateway"),
             record: None,
             transcript: None,

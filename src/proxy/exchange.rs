@@ -23,6 +23,7 @@ use super::upstream::incoming::Incoming;
 use super::upstream::running::Running;
 use super::upstream::{next_peer, verdict};
 use crate::domain::record::RequestOutcome;
+use crate::domain::strategy::Strategy;
 use crate::formats::peek::Peek;
 use crate::formats::route::Operation;
 
@@ -119,6 +120,12 @@ impl Exchange {
         let first_byte = request.started.elapsed();
         if let Some(record) = &mut request.record {
             record.first_byte = Some(first_byte);
+            if let (Some(attempt), Some(body)) = (&self.attempt, &record.body)
+                && record.caller.strategy(&record.snapshot.settings) == Strategy::Fastest
+            {
+                let took = attempt.began.elapsed();
+                request.gateway.first_bytes.note(attempt.provider.id, &body.model, took);
+            }
         }
         if let Some(trace) = &mut request.trace {
             trace.first_chunk(first_byte);

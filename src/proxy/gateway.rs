@@ -13,7 +13,9 @@ use crate::ledger::Ledger;
 use crate::messages::Messages;
 use crate::otlp::{Meter, Relay, Tracer};
 use crate::policy::reservation::Reservation;
-use crate::state::{CacheSessions, ClientVersions, FailedSessions, Node, StoredHistory};
+use crate::state::{
+    CacheSessions, ClientVersions, FailedSessions, FirstBytes, Node, StoredHistory,
+};
 use crate::upstream::Upstreams;
 
 /// The shared parts of the data plane. Nothing here does database I/O on a request's behalf.
@@ -28,6 +30,8 @@ pub struct Gateway {
     pub bodies: Arc<BodyBudget>,
     /// Sessions that are not bound to their provider, since it failed them.
     pub failed_sessions: FailedSessions,
+    /// How fast providers answer requests of groups that ask the fastest.
+    pub first_bytes: FirstBytes,
     /// Which provider stores the history of conversations that are continued by a reply's id.
     pub stored_history: StoredHistory,
     /// Replies in the background that are not billed yet.

@@ -17,7 +17,10 @@ use pingora::proxy::Session;
 
 use crate::formats::route::{Operation, Route};
 use crate::proxy::context::RequestContext;
-use crate::proxy::request::{admit, identify, intake, plan, screen, select, stored};
+use crate::proxy::reply::answer::Answer;
+use crate::proxy::request::identify::Identified;
+use crate::proxy::request::plan::Plan;
+use crate::proxy::request::{admit, explain, identify, intake, plan, screen, select, stored};
 use crate::proxy::upstream::forwarding::Forwarding;
 
 /// Runs the stages. The caller is identified before the body is read: an unknown caller cannot make
@@ -30,13 +33,36 @@ pub(in crate::proxy) async fn prepare(
     ctx: &mut RequestContext,
     route: Route,
 ) -> Result<Box<Forwarding>> {
-    let mut identified = identify::identify(session, ctx, &route)?;
+    let (identified, plan) = planned(session, ctx, &route).await?;
+    Ok(Forwarding::begin(ctx, identified, route, plan))
+}
+
+/// Runs the stages for who asks which providers a request would go to. It takes no place among the
+/// limits and leaves no record.
+///
+/// # Errors
+/// When the client has closed the connection.
+pub(in crate::proxy) async fn explain(
+    session: &mut Session,
+    ctx: &mut RequestContext,
+    route: Route,
+) -> Result<Answer> {
+    let planned = planned(session, ctx, &route).await;
+    explain::answer(ctx, planned.map(|_| ()))
+}
+
+async fn planned(
+    session: &mut Session,
+    ctx: &mut RequestContext,
+    route: &Route,
+) -> Result<(Identified, Plan)> {
+    let mut identified = identify::identify(session, ctx, route)?;
     ctx.stage("identified");
     if let Operation::Stored(call) = &route.operation {
         let plan = stored::plan(session, ctx, &identified, call)?;
-        return Ok(Forwarding::begin(ctx, identified, route, plan));
+        return Ok((identified, plan));
     }
-    let inbound = intake::body(session, ctx, &mut identified, &route).await?;
+    let inbound = intake::body(session, ctx, &mut identified, route).await?;
     ctx.stage("body_read");
     let screened = screen::screen(ctx, &identified, inbound).await?;
     ctx.stage("screened");
@@ -44,5 +70,5 @@ pub(in crate::proxy) async fn prepare(
     let admitted = admit::admit(ctx, &identified, selected, &route.operation).await?;
     ctx.stage("admitted");
     let plan = plan::plan(ctx, &identified, admitted, &route.operation).await?;
-    Ok(Forwarding::begin(ctx, identified, route, plan))
+    Ok((identified, plan))
 }

@@ -9,6 +9,7 @@ use crate::domain::endpoint::EndpointAsk;
 use crate::domain::money::NanoUsd;
 use crate::domain::named_model::NamedModel;
 use crate::domain::price::{CostKind, Price};
+use crate::domain::provider::Provider;
 use crate::domain::usage::Usage;
 use crate::policy::bill::PricedReply;
 use crate::policy::reservation::{self, Forecast, OtherModel, Reservation, ReservedAt, Share};
@@ -49,6 +50,16 @@ impl Snapshot {
             !same
         });
         reservation::amount(mode, forecast, distinct)
+    }
+
+    /// What a request is expected to cost at one provider, in nano-dollars; the most without a price.
+    pub fn expected_cost(&self, model: &str, provider: &Provider, forecast: &Forecast) -> u64 {
+        let Some(price) = self.price_for(model, provider.upstream_model(model)) else {
+            return u64::MAX;
+        };
+        let at = candidate(price, provider.cost_multiplier);
+        let amount = reservation::amount(Reservation::Expected, forecast, [at]);
+        u64::try_from(amount.0).unwrap_or(0)
     }
 
     /// What a request to an endpoint reserves: the price of its unit, or of the tokens that are

@@ -169,6 +169,7 @@ impl Gate {
         let context = Context {
             node: Arc::clone(&node),
             store_messages: true,
+            session_header: None,
             playground: Playground::new(Arc::new(OneAnswer)),
             journal: Arc::new(move || *look.lock().unwrap()),
             jobs: jobs.clone(),

@@ -95,7 +95,7 @@ async fn singles(bed: &Bed, rng: &mut Rng) {
     let gateway = &bed.gateway;
     let settings = json!({"siteTitle": text(rng), "enableAutoCleanup": rng.bool(), "cleanupRetentionDays": rng.u32(1..365),
         "cleanupSchedule": "4:05", "currencyDisplay": "€",
-        "groupFeatures": [{"group": "gold", "allowed": ["maps"], "denied": ["hosted_tools"]}]});
+        "groupFeatures": [{"group": "gold", "allowed": ["maps"], "denied": ["hosted_tools"], "strategy": "cheapest"}]});
     gateway.admin("system-config/saveSystemSettings", settings).await;
     let settings = json!({"enabled": rng.bool(), "costAlertThreshold": "0.85", "dailyLeaderboardWebhook": "https://a.example/b/c?d=e",
         "webhookSecret": "a-secret-of-some-length"});

@@ -479,12 +479,18 @@ async fn only_known_features_are_stored() {
     }
     let groups = json!({"groupFeatures": [
         {"group": "b", "denied": ["maps"]}, {"group": "a", "denied": ["mcp"]},
-        {"group": "b", "allowed": ["speed"]}, {"group": "c"}]});
+        {"group": "b", "allowed": ["speed"]}, {"group": "c"}, {"group": "d", "strategy": "fastest"}]});
     let saved = fixture.gateway.admin("system-config/saveSystemSettings", groups).await;
-    let expected = json!([{"group": "a", "allowed": [], "denied": ["mcp"]},
-        {"group": "b", "allowed": ["speed"], "denied": ["maps"]}]);
+    let expected = json!([
+        {"group": "a", "allowed": [], "denied": ["mcp"], "strategy": "weighted"},
+        {"group": "b", "allowed": ["speed"], "denied": ["maps"], "strategy": "weighted"},
+        {"group": "d", "allowed": [], "denied": [], "strategy": "fastest"}]);
     assert_eq!(saved["groupFeatures"], expected);
-    for wrong in [json!([{"group": "a", "deny": []}]), json!([{"group": "a", "denied": ["x"]}])] {
+    for wrong in [
+        json!([{"group": "a", "deny": []}]),
+        json!([{"group": "a", "denied": ["x"]}]),
+        json!([{"group": "a", "strategy": "dearest"}]),
+    ] {
         let edit = json!({"groupFeatures": wrong});
         let (status, body) = fixture.gateway.call("system-config/saveSystemSettings", edit).await;
         assert_eq!(status, 400, "{body}");

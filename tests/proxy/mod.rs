@@ -31,6 +31,7 @@ mod endpoints;
 mod error_rules;
 mod error_words;
 mod events;
+mod explain;
 mod failover;
 mod failover_classes;
 mod fault;

@@ -17,6 +17,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use tokio::io::DuplexStream;
 
 use crate::admin::bodies::{Id, Nothing, OneOf, Plain, Text};
 use crate::admin::call::{AuditChange, Call};
@@ -88,11 +89,15 @@ pub fn operations() -> Vec<Operation> {
 }
 
 /// The target of a request.
-struct Ask {
-    format: WireFormat,
-    path: String,
-    content_type: String,
-    body: Vec<u8>,
+pub(in crate::admin) struct Ask {
+    /// Its format.
+    pub format: WireFormat,
+    /// Its path, with its query.
+    pub path: String,
+    /// The type of its body.
+    pub content_type: String,
+    /// Its body.
+    pub body: Vec<u8>,
 }
 
 async fn get_endpoints(_: Call, _: Nothing) -> Result<Vec<EndpointRecord>, ApiError> {
@@ -110,11 +115,7 @@ async fn send_request(call: Call, body: SendRequest) -> Result<Response<Stream>,
         purpose: Purpose::Playground,
     };
     authorise(&call, key, as_key.request, &ask).await?;
-    let connection = call.ctx.playground.connect(as_key).ok_or_else(|| {
-        ApiError::because(Code::OPERATION_FAILED, Reason::ProxyClosed)
-            .at(StatusCode::SERVICE_UNAVAILABLE)
-            .header(header::RETRY_AFTER, HeaderValue::from_static("5"))
-    })?;
+    let connection = connect(&call, as_key)?;
     let begin =
         PlaygroundEvent::Begin { request_id: as_key.request.to_string(), path: ask.path.clone() };
     let request = request(ask, call.ctx.version)?;
@@ -123,7 +124,23 @@ async fn send_request(call: Call, body: SendRequest) -> Result<Response<Stream>,
     Ok(lines(run))
 }
 
-fn ask(sent: SendRequest) -> Result<Ask, ApiError> {
+/// A connection to the proxy on behalf of a key.
+///
+/// # Errors
+/// The proxy takes no requests now.
+pub(in crate::admin) fn connect(call: &Call, as_key: AsKey) -> Result<DuplexStream, ApiError> {
+    call.ctx.playground.connect(as_key).ok_or_else(|| {
+        ApiError::because(Code::OPERATION_FAILED, Reason::ProxyClosed)
+            .at(StatusCode::SERVICE_UNAVAILABLE)
+            .header(header::RETRY_AFTER, HeaderValue::from_static("5"))
+    })
+}
+
+/// The target of what was sent.
+///
+/// # Errors
+/// A field that the format or the endpoint needs is missing or damaged.
+pub(in crate::admin) fn ask(sent: SendRequest) -> Result<Ask, ApiError> {
     let endpoint = sent.endpoint.plain();
     let format = endpoint.map_or(sent.format.0, |endpoint| endpoint.format);
     let path = match (endpoint, format) {
@@ -210,7 +227,11 @@ fn segment(model: &str) -> String {
     utf8_percent_encode(model, SEGMENT).to_string()
 }
 
-fn enter(call: &Call) -> Result<PlaygroundPlace, ApiError> {
+/// A place among the requests of the administration.
+///
+/// # Errors
+/// Too many run.
+pub(in crate::admin) fn enter(call: &Call) -> Result<PlaygroundPlace, ApiError> {
     let person = call.who()?.user_id();
     call.ctx.playground.enter(person).ok_or_else(|| {
         ApiError::because(Code::TOO_MANY_ATTEMPTS, Reason::PlaygroundFull)
@@ -243,7 +264,11 @@ async fn authorise(call: &Call, key: KeyId, request: RequestId, ask: &Ask) -> Re
     Ok(tx.commit_record().await?)
 }
 
-fn request(ask: Ask, version: &str) -> Result<Request<Full<Bytes>>, ApiError> {
+/// The request.
+///
+/// # Errors
+/// The path is not valid in a head.
+pub(in crate::admin) fn request(ask: Ask, version: &str) -> Result<Request<Full<Bytes>>, ApiError> {
     let mut request = Request::post(ask.path)
         .header(header::HOST, "localhost")
         .header(header::USER_AGENT, format!("tollgate-playground/{version}"))

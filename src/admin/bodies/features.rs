@@ -7,6 +7,7 @@ use super::{List, NameText, OneOf, Patch, Plain};
 use crate::domain::feature::Feature;
 use crate::domain::feature_policy::{FeaturePolicy, FeatureSet};
 use crate::domain::settings::GroupFeatures;
+use crate::domain::strategy::Strategy;
 
 /// Names of features.
 pub type FeatureList = List<OneOf<Feature>, 0, 64>;
@@ -28,6 +29,9 @@ pub struct GroupFields {
     /// Features that are denied, unless the user or the key allows them.
     #[serde(default = "nothing")]
     pub denied: FeatureList,
+    /// The order of providers of the same priority: `weighted` (a draw), `cheapest` or `fastest`.
+    #[serde(default)]
+    pub strategy: OneOf<Strategy>,
 }
 
 const fn nothing() -> FeatureList {
@@ -40,6 +44,6 @@ impl Plain for GroupFields {
     fn plain(self) -> GroupFeatures {
         let set = |list: FeatureList| list.plain().into_iter().collect();
         let features = FeaturePolicy { allowed: set(self.allowed), denied: set(self.denied) };
-        GroupFeatures { group: self.group.plain(), features }
+        GroupFeatures { group: self.group.plain(), features, strategy: self.strategy.0 }
     }
 }

@@ -17,6 +17,7 @@ use crate::domain::limits::ResetMode;
 use crate::domain::matching::MatchType;
 use crate::domain::provider::{AnthropicHost, InstructionsStrategy, ProviderType};
 use crate::domain::provider_auth::ProviderAuth;
+use crate::domain::strategy::Strategy;
 use crate::domain::user::Role;
 use crate::formats::invoice::FileKind;
 
@@ -111,4 +112,5 @@ words! {
     ResetMode: Fixed, Rolling;
     Role: Admin, User;
     WireFormat: AltCli, Chat, Native, Responses;
+    Strategy: Weighted, Cheapest, Fastest;
 }

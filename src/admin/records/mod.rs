@@ -22,6 +22,7 @@ pub mod problem;
 pub mod provider;
 pub mod reconciliation;
 pub mod rejected;
+pub mod selection;
 pub mod series;
 pub mod session;
 pub mod settings;

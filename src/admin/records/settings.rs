@@ -65,12 +65,14 @@ pub struct GroupRecord {
     pub allowed: Vec<String>,
     /// Features that are denied, unless the user or the key allows them.
     pub denied: Vec<String>,
+    /// The order of providers of the same priority: `weighted`, `cheapest` or `fastest`.
+    pub strategy: &'static str,
 }
 
 impl GroupRecord {
     fn new(of: &GroupFeatures) -> Self {
         let (allowed, denied) = (of.features.allowed.names(), of.features.denied.names());
-        Self { group: of.group.clone(), allowed, denied }
+        Self { group: of.group.clone(), allowed, denied, strategy: of.strategy.as_str() }
     }
 }
 

@@ -24,7 +24,8 @@ pub(in crate::proxy) struct Admitted {
     pub preferred: Option<ProviderId>,
 }
 
-/// Takes the request's place among the limits. Token counting takes none. The admin token has no
+/// Takes the request's place among the limits. Token counting takes none, nor does a request that
+/// is only explained. The admin token has no
 /// limits, but its requests count towards providers' limits.
 ///
 /// # Errors
@@ -40,7 +41,7 @@ pub(in crate::proxy) async fn admit(
     // Reading the body may have taken long: the request counts from now on, with all that it costs.
     let now = ctx.now();
     identified.caller.usable(now)?;
-    if !operation.is_metered() {
+    if !operation.is_metered() || ctx.is_explained {
         let preferred = selected.preferred;
         return Ok(Admitted { selected, preferred });
     }

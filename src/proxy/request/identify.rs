@@ -101,7 +101,9 @@ pub(in crate::proxy) fn caller_of(
     let caller = match found {
         Ok(caller) => caller,
         Err((refusal, key)) => {
-            note_rejected(ctx, &refusal, &presented, key);
+            if !ctx.is_explained {
+                note_rejected(ctx, &refusal, &presented, key);
+            }
             return Err(refusal);
         }
     };

@@ -148,7 +148,7 @@ pub(in crate::proxy) async fn body(
     if let Some(trace) = &mut ctx.trace {
         trace.request(ctx.format, inbound.json());
     }
-    if route.operation == Operation::Generate {
+    if route.operation == Operation::Generate && !ctx.is_explained {
         ctx.transcript = transcript(ctx, &identified.caller, &inbound);
     }
     Ok(inbound)

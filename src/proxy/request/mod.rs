@@ -3,6 +3,7 @@
 pub(super) mod admit;
 mod credentials;
 pub(super) mod endpoint_body;
+pub(super) mod explain;
 pub(super) mod head;
 pub(super) mod identify;
 pub(super) mod intake;

@@ -15,6 +15,7 @@ use crate::domain::ids::ProviderId;
 use crate::domain::money::NanoUsd;
 use crate::domain::named_model::NamedModel;
 use crate::domain::provider::Provider;
+use crate::domain::strategy::Strategy;
 use crate::formats::route::Operation;
 use crate::formats::{convert, count};
 use crate::limits::{Blocked, Permit};
@@ -138,6 +139,7 @@ impl<'a> ToSelect<'a> {
             features: &inbound.features,
             format: ctx.format,
             convertible: convert::convertible(operation),
+            strategy: identified.caller.strategy(&identified.snapshot.settings),
             preferred: preferred.filter(|_| avoided.is_none()),
             avoided,
             left_out: &identified.snapshot.left_out,
@@ -159,7 +161,7 @@ impl<'a> ToSelect<'a> {
         let needs_price = is_billed && !ctx.live.unpriced.serves(is_limited);
         let is_refused = needs_price && unpriced(&identified.snapshot, inbound).is_some();
         let billed = is_billed.then_some(inbound);
-        let view = View { ctx, identified, blocked, now: ask.now, billed, needs_price, is_refused };
+        let view = View { asked: self, ask, blocked, billed, needs_price, is_refused };
         let mut draw = fastrand::Rng::with_seed(ctx.id.0.as_u64_pair().1);
         select::plan(ask, &identified.snapshot.providers, &view, &mut draw)
     }
@@ -171,10 +173,22 @@ impl<'a> ToSelect<'a> {
         if mode == Reservation::Off || !operation.is_metered() {
             return NanoUsd::ZERO;
         }
+        let forecast = self.forecast();
+        let (snapshot, uses) = (&identified.snapshot, inbound.peek.tool_bounds.uses);
+        if let Some(asked) = inbound.ask.as_ref().filter(|asked| asked.endpoint.has_units()) {
+            return snapshot.reservation_of_units(mode, ask, &forecast, asked);
+        }
+        let own = snapshot.reservation(mode, ask, &forecast);
+        snapshot.reservation_beside(mode, ask, &forecast, own, uses)
+    }
+
+    /// What is known of the request's cost before it is sent.
+    fn forecast(self) -> Forecast {
+        let Self { ctx, identified, inbound, .. } = self;
         let (max_tokens, choices) = inbound.peek.output_bound(ctx.format);
         let choices = inbound.ask.as_ref().map_or(choices, |ask| choices.max(ask.answers));
         let counters = &ctx.gateway.node.counters;
-        let forecast = Forecast {
+        Forecast {
             input: count::from_peek(&inbound.peek),
             input_bound: count::bound_from_peek(&inbound.peek),
             max_tokens,
@@ -183,13 +197,7 @@ impl<'a> ToSelect<'a> {
                 .and_then(|key| counters.expected_output(key, &inbound.model)),
             tool_tokens: inbound.peek.tool_bounds.tokens,
             is_fast: inbound.peek.is_fast,
-        };
-        let (snapshot, uses) = (&identified.snapshot, inbound.peek.tool_bounds.uses);
-        if let Some(asked) = inbound.ask.as_ref().filter(|asked| asked.endpoint.has_units()) {
-            return snapshot.reservation_of_units(mode, ask, &forecast, asked);
         }
-        let own = snapshot.reservation(mode, ask, &forecast);
-        snapshot.reservation_beside(mode, ask, &forecast, own, uses)
     }
 
     /// The providers whose limits leave no room, by shared counters. One where the request has its
@@ -244,11 +252,10 @@ pub(super) fn unpriced_tool<'i>(
 
 /// The present state of each provider, as selection needs it.
 struct View<'a> {
-    ctx: &'a RequestContext,
-    identified: &'a Identified,
+    asked: ToSelect<'a>,
+    ask: &'a SelectInput<'a>,
     /// Providers whose own limits are reached.
     blocked: &'a [(ProviderId, Blocked)],
-    now: Timestamp,
     /// The request, if it costs anything.
     billed: Option<&'a Inbound>,
     /// Its model must have a price.
@@ -260,14 +267,26 @@ struct View<'a> {
 impl ProviderView for View<'_> {
     fn is_priced(&self, provider: &Provider) -> bool {
         let Some(inbound) = self.billed else { return true };
-        let (snapshot, model) = (&self.identified.snapshot, &inbound.model);
+        let (snapshot, model) = (&self.asked.identified.snapshot, &inbound.model);
         let has_price = || snapshot.price_for(model, provider.upstream_model(model)).is_some();
         (!self.needs_price || (!self.is_refused && has_price()))
-            && unpriced_tool(snapshot, inbound, provider, self.ctx.format).is_none()
+            && unpriced_tool(snapshot, inbound, provider, self.asked.ctx.format).is_none()
+    }
+
+    fn rank(&self, provider: &Provider) -> u64 {
+        let ToSelect { ctx, identified, inbound, .. } = self.asked;
+        match self.ask.strategy {
+            Strategy::Weighted => 0,
+            Strategy::Cheapest => {
+                let forecast = self.asked.forecast();
+                identified.snapshot.expected_cost(&inbound.model, provider, &forecast)
+            }
+            Strategy::Fastest => ctx.gateway.first_bytes.rank(provider.id, &inbound.model),
+        }
     }
 
     fn availability(&self, provider: &Provider) -> Availability {
-        match self.ctx.gateway.node.health.availability(provider, self.now) {
+        match self.asked.ctx.gateway.node.health.availability(provider, self.ask.now) {
             Availability::Ready => {}
             blocked => return blocked,
         }

@@ -107,8 +107,11 @@ impl ProxyHttp for Service {
             ctx.request.id = on_behalf.request;
             ctx.request.is_tool_check = on_behalf.purpose == Purpose::ToolCheck;
             ctx.request.is_over_websocket = on_behalf.purpose == Purpose::WebSocket;
+            ctx.request.is_explained = on_behalf.purpose == Purpose::Explanation;
         }
-        ctx.request.begin_trace(session);
+        if !ctx.request.is_explained {
+            ctx.request.begin_trace(session);
+        }
         let live = &ctx.request.live;
         // Pingora keeps a connection that may be reused without limit (0). If it may not be reused,
         // this must not allow it again.
@@ -137,6 +140,10 @@ impl ProxyHttp for Service {
             }
             Arrived::Answered => return Ok(true),
         };
+        if ctx.request.is_explained {
+            let answer = pipeline::explain(session, &mut ctx.request, route).await?;
+            return self.respond(session, ctx, answer).await.map(|()| true);
+        }
         let forwarding = pipeline::prepare(session, &mut ctx.request, route).await?;
         ctx.forward(forwarding);
         Ok(false)

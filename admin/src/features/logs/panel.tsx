@@ -7,6 +7,7 @@ import { Cost } from "@/parts/request/cost";
 import { DecisionChain } from "@/parts/request/decisions";
 import { type Entry, outcomeOf, toneOf } from "@/parts/request/entry";
 import { Part } from "@/parts/request/part";
+import { useIsAdmin } from "@/parts/session";
 import { Id } from "@/ui/code";
 import { Panel } from "@/ui/dialog";
 import { Failed, Loading } from "@/ui/empty";
@@ -15,6 +16,7 @@ import { Badge, Notice, Tag } from "@/ui/status";
 import { Duration, Time } from "@/ui/text";
 import { AsCurl } from "./as-curl";
 import { detail } from "./data";
+import { Today } from "./today";
 
 interface Props {
   requestId: string;
@@ -25,6 +27,7 @@ interface Props {
 
 export function RequestPanel({ requestId, known, onClose }: Props) {
   const { t } = useTranslation();
+  const admin = useIsAdmin();
   const { data, error, refetch } = useQuery(detail(requestId));
   const entry = data?.entry ?? known;
   return (
@@ -46,6 +49,7 @@ export function RequestPanel({ requestId, known, onClose }: Props) {
           <Summary entry={entry} />
           <Part title={t("logs.decisions")}>
             <DecisionChain entry={entry} />
+            {admin && entry.keyId !== null && <Today requestId={requestId} />}
           </Part>
           <Part title={t("logs.tokensAndCost")}>
             <Cost entry={entry} detail={data} />

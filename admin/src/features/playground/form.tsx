@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import type { TFunction } from "i18next";
-import { Send, Square, SquareTerminal } from "lucide-react";
+import { Route, Send, Square, SquareTerminal } from "lucide-react";
 import { useEffect, useId, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { curlLine, type Format, proxyBase } from "@/api/client-settings";
@@ -51,10 +51,12 @@ interface Props {
   users: NonNullable<ReturnType<typeof useUsers>["data"]>;
   running: boolean;
   onSend: (asked: ReturnType<typeof toSend>) => void;
+  /** Asks which providers the request would go to; administrators may. */
+  onExplain: ((asked: ReturnType<typeof toSend>) => void) | undefined;
   onStop: () => void;
 }
 
-export function AskForm({ users, running, onSend, onStop }: Props) {
+export function AskForm({ users, running, onSend, onExplain, onStop }: Props) {
   const { t } = useTranslation();
   const search = route.useSearch();
   const navigate = route.useNavigate();
@@ -91,6 +93,10 @@ export function AskForm({ users, running, onSend, onStop }: Props) {
     if (fault || !chosen || running) return;
     go({ model: model.trim() || undefined });
     onSend(toSend(draft, chosen.id));
+  };
+  const explain = () => {
+    setTried(true);
+    if (!fault && chosen) onExplain?.(toSend(draft, chosen.id));
   };
   return (
     <Card>
@@ -184,6 +190,15 @@ export function AskForm({ users, running, onSend, onStop }: Props) {
               icon={<Send className="size-3.5" aria-hidden />}
             >
               {t("playground.send")}
+            </Button>
+          )}
+          {onExplain && (
+            <Button
+              icon={<Route className="size-3.5" aria-hidden />}
+              title={t("playground.explainHelp")}
+              onClick={explain}
+            >
+              {t("playground.explain")}
             </Button>
           )}
           <Button

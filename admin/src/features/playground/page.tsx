@@ -9,6 +9,7 @@ import { buttonLook } from "@/ui/button";
 import { Empty, Failed, Loading } from "@/ui/empty";
 import { Card, Page } from "@/ui/page";
 import { Answer } from "./answer";
+import { Explained, useExplained } from "./explained";
 import { AskForm } from "./form";
 import { Record } from "./record";
 import { isRunning, useRun } from "./run";
@@ -54,13 +55,16 @@ function Bench({ users }: { users: NonNullable<ReturnType<typeof useUsers>["data
   const { t } = useTranslation();
   const admin = useIsAdmin();
   const { run, send, stop } = useRun();
+  const explained = useExplained();
   const reply = useRef<HTMLDivElement>(null);
   return (
     <div className="grid grid-cols-1 items-start gap-4 lg:grid-cols-[24rem_minmax(0,1fr)]">
       <AskForm
         users={users}
         running={isRunning(run)}
+        onExplain={admin ? explained.ask : undefined}
         onSend={(asked) => {
+          explained.clear();
           void send(asked);
           // On a phone the reply comes below the form.
           if (matchMedia("(width < 64rem)").matches)
@@ -69,7 +73,8 @@ function Bench({ users }: { users: NonNullable<ReturnType<typeof useUsers>["data
         onStop={stop}
       />
       <div ref={reply} className="min-w-0 scroll-mt-4 space-y-4">
-        {run === undefined ? (
+        <Explained answer={explained} />
+        {explained.isShown ? null : run === undefined ? (
           <Card>
             <Empty
               icon={<FlaskConical className="size-6" aria-hidden />}

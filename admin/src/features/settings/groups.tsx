@@ -4,10 +4,12 @@ import type { UseFormReturn } from "react-hook-form";
 import { useFieldArray } from "react-hook-form";
 import { useTranslation } from "react-i18next";
 import { FeatureFields } from "@/parts/feature-fields";
-import { TextField } from "@/parts/fields";
+import { SelectField, TextField } from "@/parts/fields";
 import { Button } from "@/ui/button";
 import { Card } from "@/ui/page";
 import type { SystemForm } from "./api";
+
+const STRATEGIES = ["weighted", "cheapest", "fastest"] as const;
 
 export function GroupFeatures({ form }: { form: UseFormReturn<SystemForm> }) {
   const { t } = useTranslation();
@@ -37,6 +39,16 @@ export function GroupFeatures({ form }: { form: UseFormReturn<SystemForm> }) {
                 {t("ui.delete")}
               </Button>
             </div>
+            <SelectField
+              form={form}
+              name={`groupFeatures.${at}.strategy`}
+              label={t("features.strategy")}
+              help={t("features.strategyHelp")}
+              choices={STRATEGIES.map((value) => ({
+                value,
+                label: t(`features.strategies.${value}`),
+              }))}
+            />
             <FeatureFields
               form={form}
               allowed={`groupFeatures.${at}.allowed`}
@@ -46,7 +58,7 @@ export function GroupFeatures({ form }: { form: UseFormReturn<SystemForm> }) {
         ))}
         <Button
           icon={<Plus className="size-4" aria-hidden />}
-          onClick={() => append({ group: "", allowed: [], denied: [] })}
+          onClick={() => append({ group: "", allowed: [], denied: [], strategy: "weighted" })}
         >
           {t("features.addGroup")}
         </Button>

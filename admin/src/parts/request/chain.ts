@@ -90,6 +90,11 @@ const REASONS = {
   "its stored credential cannot be opened: enter it again": "noCredential",
   "another model that the request names is not in its list": "noNamedModel",
   "it does not allow a feature that the request uses": "noFeature",
+  "this request costs least at it, of those of its priority": "cheapest",
+  "the fastest of its priority, or not measured yet": "fastest",
+  "drawn by weight, to measure how fast it is": "explored",
+  "this request costs more at it": "costsMore",
+  "it took longer to the first byte": "isSlower",
 } as const;
 const TIMED = [
   [/^circuit open, tried again in (\d+) s$/, "circuitOpen"],

@@ -10,7 +10,7 @@ import { cx } from "@/ui/cx";
 import { duration, useFormat } from "@/ui/format";
 import { Badge, type Tone } from "@/ui/status";
 import { CacheMiss } from "./cache-miss";
-import { decisionsOf, NAMED, reasonOf, type Step } from "./chain";
+import { type Decisions, decisionsOf, NAMED, reasonOf, type Step } from "./chain";
 import { type Entry, outcomeOf, toneOf } from "./entry";
 
 export function DecisionChain({ entry }: { entry: Entry }) {
@@ -21,24 +21,7 @@ export function DecisionChain({ entry }: { entry: Entry }) {
   }
   return (
     <ol className="space-y-4 pl-5">
-      {passedOver.length > 0 && (
-        <Point
-          tone="off"
-          icon={<CircleSlash className="size-3" aria-hidden />}
-          title={t("logs.chain.passedOver")}
-        >
-          <Steps steps={passedOver} />
-        </Point>
-      )}
-      {candidates.length > 0 && (
-        <Point
-          tone="plain"
-          icon={<ArrowRight className="size-3" aria-hidden />}
-          title={t("logs.chain.order")}
-        >
-          <Steps steps={candidates} numbered />
-        </Point>
-      )}
+      <Considered passedOver={passedOver} candidates={candidates} />
       {attempts.map((step, index) => (
         <Attempt
           // biome-ignore lint/suspicious/noArrayIndexKey: the chain does not change
@@ -76,6 +59,43 @@ export function DecisionChain({ entry }: { entry: Entry }) {
           {entry.statusCode} {t(`logs.outcomes.${outcomeOf(entry)}`)}
         </Badge>
       </Point>
+    </ol>
+  );
+}
+
+/** The providers that were skipped, and the order of the others. */
+function Considered({ passedOver, candidates }: Pick<Decisions, "passedOver" | "candidates">) {
+  const { t } = useTranslation();
+  return (
+    <>
+      {passedOver.length > 0 && (
+        <Point
+          tone="off"
+          icon={<CircleSlash className="size-3" aria-hidden />}
+          title={t("logs.chain.passedOver")}
+        >
+          <Steps steps={passedOver} />
+        </Point>
+      )}
+      {candidates.length > 0 && (
+        <Point
+          tone="plain"
+          icon={<ArrowRight className="size-3" aria-hidden />}
+          title={t("logs.chain.order")}
+        >
+          <Steps steps={candidates} numbered />
+        </Point>
+      )}
+    </>
+  );
+}
+
+/** The selection of a request that is not sent. */
+export function SelectionChain({ chain }: { chain: unknown }) {
+  const { passedOver, candidates } = decisionsOf({ decisionChain: chain });
+  return (
+    <ol className="space-y-4 pl-5">
+      <Considered passedOver={passedOver} candidates={candidates} />
     </ol>
   );
 }

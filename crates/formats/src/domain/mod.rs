@@ -36,6 +36,7 @@ pub mod provider_auth;
 pub mod record;
 pub mod secret;
 pub mod settings;
+pub mod strategy;
 pub mod trace;
 pub mod usage;
 pub mod user;

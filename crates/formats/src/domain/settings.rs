@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::feature_policy::FeaturePolicy;
 use super::group::Groups;
 use super::limits::TimeOfDay;
+use super::strategy::Strategy;
 
 /// The stored system settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +32,7 @@ pub struct SystemSettings {
     pub group_features: Vec<GroupFeatures>,
 }
 
-/// What requests of the keys of one group may use.
+/// What requests of the keys of one group may use, and how their providers are ordered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GroupFeatures {
@@ -40,18 +41,24 @@ pub struct GroupFeatures {
     /// What it says.
     #[serde(flatten)]
     pub features: FeaturePolicy,
+    /// How providers of the same priority are ordered.
+    #[serde(default, skip_serializing_if = "Strategy::is_usual")]
+    pub strategy: Strategy,
 }
 
 impl GroupFeatures {
     /// Each group once, in the order of the names, without those that say nothing.
     pub fn merged(all: Vec<Self>) -> Vec<Self> {
-        let mut groups: BTreeMap<String, FeaturePolicy> = BTreeMap::new();
-        for Self { group, features } in all {
+        let mut groups: BTreeMap<String, (FeaturePolicy, Strategy)> = BTreeMap::new();
+        for Self { group, features, strategy } in all {
             let known = groups.entry(group).or_default();
-            *known = known.and(features);
+            known.0 = known.0.and(features);
+            if !strategy.is_usual() {
+                known.1 = strategy;
+            }
         }
-        let said = groups.into_iter().filter(|(_, one)| *one != FeaturePolicy::default());
-        said.map(|(group, features)| Self { group, features }).collect()
+        let said = groups.into_iter().filter(|(_, one)| *one != Default::default());
+        said.map(|(group, (features, strategy))| Self { group, features, strategy }).collect()
     }
 }
 
@@ -60,6 +67,13 @@ impl SystemSettings {
     pub fn features_of(&self, groups: &Groups) -> FeaturePolicy {
         let of = self.group_features.iter().filter(|one| groups.has(&one.group));
         of.fold(FeaturePolicy::default(), |all, one| all.and(one.features))
+    }
+
+    /// How providers of the same priority are ordered for a key: as the first of its groups with a
+    /// strategy says, in the order of the names.
+    pub fn strategy_of(&self, groups: &Groups) -> Strategy {
+        let mut of = self.group_features.iter().filter(|one| groups.has(&one.group));
+        of.find(|one| !one.strategy.is_usual()).map_or(Strategy::Weighted, |one| one.strategy)
     }
 }
 

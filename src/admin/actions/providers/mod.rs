@@ -5,6 +5,7 @@
 
 pub(in crate::admin) mod credentials;
 pub(in crate::admin) mod destination;
+mod explain;
 pub mod fields;
 pub mod health;
 mod outcome;
@@ -30,6 +31,7 @@ use crate::store::{StoredProvider, Tx};
 pub fn operations() -> Vec<Operation> {
     let mut operations = records();
     operations.extend(health::operations());
+    operations.extend(explain::operations());
     operations
 }
 

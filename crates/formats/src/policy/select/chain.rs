@@ -6,14 +6,16 @@ use super::filters::Stage;
 use super::input::SelectInput;
 use super::order::OrderedProvider;
 use super::reasons::{
-    DISABLED, DRAW, FAILED_LAST, LIMIT, NEXT_DRAW, NEXT_FORMAT, NEXT_PRIORITY, NO_CREDENTIAL,
-    NO_FEATURE, NO_FORMAT, NO_MODEL, NO_NAMED_MODEL, NO_PRICE, ONLY, OTHER_GROUP, PRIORITY,
-    SESSION, SESSION_CAP, STANDS_IN, SWITCHED_OFF, Shared,
+    CHEAPEST, COSTS_MORE, DISABLED, DRAW, EXPLORED, FAILED_LAST, FASTEST, IS_SLOWER, LIMIT,
+    NEXT_DRAW, NEXT_FORMAT, NEXT_PRIORITY, NO_CREDENTIAL, NO_FEATURE, NO_FORMAT, NO_MODEL,
+    NO_NAMED_MODEL, NO_PRICE, ONLY, OTHER_GROUP, PRIORITY, SESSION, SESSION_CAP, STANDS_IN,
+    SWITCHED_OFF, Shared,
 };
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
 use crate::domain::record::{Decision, DecisionStep};
+use crate::domain::strategy::Strategy;
 
 /// Skipped providers that are listed individually; a record must not grow with the number of
 /// providers.
@@ -21,10 +23,19 @@ pub(super) const MAX_PASSED_OVER: usize = 64;
 
 static SEVERAL: Shared = Shared::new(|| "(others)".into());
 
+/// Why the first candidate is the first, beside its place.
+pub(super) struct FirstBy {
+    /// The session uses it.
+    pub(super) for_session: bool,
+    /// The draw decided, though the strategy is `fastest`.
+    pub(super) explores: bool,
+}
+
 pub(super) struct Chain {
     now: Timestamp,
     at_ms: u64,
     avoided: Option<ProviderId>,
+    strategy: Strategy,
     decisions: Vec<Decision>,
     /// Skipped, but not listed: the first one's step, and how many.
     unlisted: Option<(DecisionStep, usize)>,
@@ -33,8 +44,8 @@ pub(super) struct Chain {
 impl Chain {
     pub(super) fn new(ask: &SelectInput<'_>, providers: usize) -> Self {
         let decisions = Vec::with_capacity(providers.min(MAX_PASSED_OVER * 2));
-        let SelectInput { now, at_ms, avoided, .. } = *ask;
-        Self { now, at_ms, avoided, decisions, unlisted: None }
+        let SelectInput { now, at_ms, avoided, strategy, .. } = *ask;
+        Self { now, at_ms, avoided, strategy, decisions, unlisted: None }
     }
 
     pub(super) fn passed_over(&mut self, provider: &Provider, stage: Stage) {
@@ -72,21 +83,28 @@ impl Chain {
         }
     }
 
-    /// The candidates in their order; `for_session`: the first was chosen because the session uses
-    /// it.
+    /// The candidates in their order.
     pub(super) fn candidates(
         &mut self,
         providers: &[Arc<Provider>],
         ordered: &[OrderedProvider],
-        for_session: bool,
+        FirstBy { for_session, explores }: FirstBy,
     ) {
         let Some((first, rest)) = ordered.split_first() else { return };
         let (step, why) = if for_session {
             (DecisionStep::ChosenForSession, &SESSION)
         } else if rest.is_empty() {
             (DecisionStep::Chosen, &ONLY)
+        } else if explores {
+            (DecisionStep::Chosen, &EXPLORED)
         } else if rest.iter().any(|c| c.tier() == first.tier()) {
             (DecisionStep::Chosen, &DRAW)
+        } else if rest.iter().any(|c| c.priority == first.priority && c.rank < first.rank) {
+            // The better one failed the session's last request.
+            (DecisionStep::Chosen, &STANDS_IN)
+        } else if rest.iter().any(|c| c.priority == first.priority && c.rank > first.rank) {
+            let is_cheapest = self.strategy == Strategy::Cheapest;
+            (DecisionStep::Chosen, if is_cheapest { &CHEAPEST } else { &FASTEST })
         } else {
             (DecisionStep::Chosen, &PRIORITY)
         };
@@ -96,6 +114,10 @@ impl Chain {
                 &STANDS_IN
             } else if next.priority != first.priority {
                 &NEXT_PRIORITY
+            } else if next.rank < first.rank {
+                &FAILED_LAST
+            } else if next.rank > first.rank {
+                if self.strategy == Strategy::Cheapest { &COSTS_MORE } else { &IS_SLOWER }
             } else if next.converted != first.converted {
                 &NEXT_FORMAT
             } else if self.avoided == Some(providers[next.index].id) {

@@ -10,6 +10,7 @@ use crate::domain::ids::ProviderId;
 use crate::domain::named_model::NamedModel;
 use crate::domain::provider::Provider;
 use crate::domain::record::Decision;
+use crate::domain::strategy::Strategy;
 
 /// How long a client waits, in milliseconds, where it is unknown when a provider is available again
 /// and that may be at any time.
@@ -33,6 +34,8 @@ pub struct SelectInput<'a> {
     /// Whether a request of the first format can be served by a provider of the second (never
     /// called for equal ones).
     pub convertible: fn(WireFormat, WireFormat) -> bool,
+    /// How providers of the same priority are ordered.
+    pub strategy: Strategy,
     /// The provider that serves this session already.
     pub preferred: Option<ProviderId>,
     /// The one that failed the session's last request: after the others of its rank.
@@ -77,6 +80,12 @@ pub trait ProviderView {
     /// Whether the provider can be sent a request now. Called only for providers that the request
     /// can reach and that serve its model. Its limits come after its circuit and cooldown.
     fn availability(&self, provider: &Provider) -> Availability;
+
+    /// The provider's place by the strategy among those of its priority: lower is better. Called
+    /// only if the strategy is not the usual one.
+    fn rank(&self, _provider: &Provider) -> u64 {
+        0
+    }
 
     /// Whether the model has a price at this provider, or needs none for this request.
     fn is_priced(&self, _provider: &Provider) -> bool {

@@ -6,8 +6,8 @@
 //!    403)
 //! 3. circuit, cooldown, spending limits and session cap admit it (none: 503)
 //! 4. the session's own provider comes first, unless it failed the session's last request; then the
-//!    lowest priority number; then the client's own format; then a weighted draw without
-//!    replacement
+//!    lowest priority number; then the group's strategy (cost or speed), if it has one; then the
+//!    client's own format; then a weighted draw without replacement
 //!
 //! Every provider leaves a decision that an operator can read. This runs for each request: reasons
 //! are shared texts, and a string is built only for a provider that is unavailable.
@@ -29,9 +29,14 @@ pub use input::{Availability, NoProvider, ProviderView, SOON_MS, SelectInput, Se
 pub use reasons::REASONS;
 
 use crate::domain::provider::Provider;
-use chain::Chain;
+use crate::domain::strategy::Strategy;
+use chain::{Chain, FirstBy};
 use filters::Stage;
 use order::OrderedProvider;
+
+/// With the strategy `fastest`, one request of so many goes by the draw, so that slow providers are
+/// measured again.
+const EXPLORED_OF: u32 = 20;
 
 /// Whether a provider can serve a request at all, ignoring its circuit and limits.
 pub fn could_serve(ask: &SelectInput<'_>, provider: &Provider) -> bool {
@@ -49,6 +54,8 @@ pub fn plan(
     rng: &mut fastrand::Rng,
 ) -> Result<Selection, NoProvider> {
     let mut chain = Chain::new(ask, providers.len());
+    let explores = ask.strategy == Strategy::Fastest && rng.u32(0..EXPLORED_OF) == 0;
+    let is_ranked = !ask.strategy.is_usual() && !explores;
     let mut candidates = Vec::with_capacity(providers.len());
     let mut furthest = None;
     let (mut soonest, mut waiting) = (None, None::<Waiting>);
@@ -56,7 +63,8 @@ pub fn plan(
         let stage = filters::pass(ask, provider, view);
         furthest = furthest.max(Some(stage.rank()));
         if let Stage::Ready = stage {
-            candidates.push(OrderedProvider::new(index, provider, ask.format));
+            let rank = if is_ranked { view.rank(provider) } else { 0 };
+            candidates.push(OrderedProvider::new(index, provider, ask.format, rank));
         } else {
             soonest = [soonest, stage.until()].into_iter().flatten().min();
             if stage.is_waiting() && provider.kind.format() == ask.format {
@@ -79,9 +87,10 @@ pub fn plan(
         return Err(NoProvider::after(furthest, retry_after_ms, chain.finish()));
     }
     order::sort(&mut candidates, rng);
-    order::last_of_its_rank(&mut candidates, providers, ask.avoided);
+    order::last_of_its_rank(&mut candidates, providers, ask.avoided, is_ranked);
     let for_session = order::session_first(&mut candidates, providers, ask.preferred);
-    chain.candidates(providers, &candidates, for_session);
+    let why = FirstBy { for_session, explores };
+    chain.candidates(providers, &candidates, why);
     Ok(Selection {
         ordered: candidates.iter().map(|c| c.index).collect(),
         decisions: chain.finish(),

@@ -12,26 +12,29 @@ use crate::domain::provider::Provider;
 pub(super) struct OrderedProvider {
     pub(super) index: usize,
     pub(super) priority: i32,
+    /// By the strategy.
+    pub(super) rank: u64,
     pub(super) converted: bool,
     weight: u64,
 }
 
 impl OrderedProvider {
-    pub(super) fn new(index: usize, provider: &Provider, client: WireFormat) -> Self {
+    pub(super) fn new(index: usize, provider: &Provider, client: WireFormat, rank: u64) -> Self {
         Self {
             index,
             priority: provider.priority,
+            rank,
             converted: provider.kind.format() != client,
             weight: u64::from(provider.weight.max(1)),
         }
     }
 
-    pub(super) const fn tier(&self) -> (i32, bool) {
-        (self.priority, self.converted)
+    pub(super) const fn tier(&self) -> (i32, u64, bool) {
+        (self.priority, self.rank, self.converted)
     }
 }
 
-/// By priority, the client's own format first, and by a weighted draw among equals.
+/// By priority and strategy, the client's own format first, and by a weighted draw among equals.
 pub(super) fn sort(candidates: &mut [OrderedProvider], rng: &mut fastrand::Rng) {
     candidates.sort_by_key(OrderedProvider::tier);
     for equals in candidates.chunk_by_mut(|a, b| a.tier() == b.tier()) {
@@ -57,14 +60,17 @@ fn draw(equals: &mut [OrderedProvider], rng: &mut fastrand::Rng) {
     }
 }
 
-/// Moves a provider behind the others of its rank.
+/// Moves a provider behind the others of its rank: those of its priority if a strategy orders them.
 pub(super) fn last_of_its_rank(
     candidates: &mut [OrderedProvider],
     providers: &[Arc<Provider>],
     avoided: Option<ProviderId>,
+    is_ranked: bool,
 ) {
     let Some(id) = avoided else { return };
-    for equals in candidates.chunk_by_mut(|a, b| a.tier() == b.tier()) {
+    for equals in candidates
+        .chunk_by_mut(|a, b| a.priority == b.priority && (is_ranked || a.converted == b.converted))
+    {
         if let Some(place) = equals.iter().position(|c| providers[c.index].id == id) {
             equals[place..].rotate_left(1);
         }

@@ -37,4 +37,9 @@ reasons! {
     NO_CREDENTIAL = "its stored credential cannot be opened: enter it again";
     NO_NAMED_MODEL = "another model that the request names is not in its list";
     NO_FEATURE = "it does not allow a feature that the request uses";
+    CHEAPEST = "this request costs least at it, of those of its priority";
+    FASTEST = "the fastest of its priority, or not measured yet";
+    EXPLORED = "drawn by weight, to measure how fast it is";
+    COSTS_MORE = "this request costs more at it";
+    IS_SLOWER = "it took longer to the first byte";
 }

@@ -10,6 +10,7 @@ use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::{Provider, ProviderType, SwitchedOff};
 use crate::domain::record::DecisionStep;
+use crate::domain::strategy::Strategy;
 
 const NOW: Timestamp = Timestamp(1_000_000);
 
@@ -36,6 +37,11 @@ impl ProviderView for View {
     fn is_priced(&self, provider: &Provider) -> bool {
         provider.note != "no price"
     }
+
+    /// In these tests the note may be the place by the strategy.
+    fn rank(&self, provider: &Provider) -> u64 {
+        provider.note.parse().unwrap_or(0)
+    }
 }
 
 fn ask(groups: &Groups) -> SelectInput<'_> {
@@ -47,6 +53,7 @@ fn ask(groups: &Groups) -> SelectInput<'_> {
         features: &[],
         format: WireFormat::Native,
         convertible: |_, to| to != WireFormat::AltCli,
+        strategy: Strategy::Weighted,
         preferred: None,
         avoided: None,
         left_out: &[],
@@ -358,4 +365,56 @@ fn weights_decide_the_share_of_each_place() {
         near(second_after_third[0], 6_000) && near(second_after_third[1], 18_000),
         "{second_after_third:?}"
     );
+}
+
+#[test]
+fn a_strategy_orders_the_providers_of_a_priority_before_their_format_and_weight() {
+    let ranked = |rank: &'static str| move |p: &mut Provider| p.note = rank.to_owned();
+    let providers = [
+        provider(1, |p| (p.weight, p.note) = (100, "30".to_owned())),
+        provider(2, ranked("20")),
+        provider(3, |p| (p.kind, p.note) = (ProviderType::Chat, "10".to_owned())),
+        provider(4, |p| (p.priority, p.note) = (5, "1".to_owned())),
+    ];
+    let groups = Groups::default();
+    let whys = |plan: &Selection| -> Vec<String> {
+        plan.decisions.iter().map(|one| one.detail.as_deref().unwrap().to_owned()).collect()
+    };
+    let cheapest = SelectInput { strategy: Strategy::Cheapest, ..ask(&groups) };
+    let plan = choose(&cheapest, &providers, &View::default()).unwrap();
+    assert_eq!(plan.ordered, [2, 1, 0, 3]);
+    assert_eq!(
+        whys(&plan),
+        [
+            "this request costs least at it, of those of its priority",
+            "this request costs more at it",
+            "this request costs more at it",
+            "its priority number is higher",
+        ]
+    );
+    // The session's provider keeps it, with its prompt cache; after a failure the others come first.
+    let bound = SelectInput { preferred: Some(ProviderId(1)), ..cheapest };
+    assert_eq!(choose(&bound, &providers, &View::default()).unwrap().ordered[0], 0);
+    let failed = SelectInput { avoided: Some(ProviderId(3)), ..cheapest };
+    let plan = choose(&failed, &providers, &View::default()).unwrap();
+    assert_eq!(plan.ordered, [1, 0, 2, 3]);
+    assert_eq!(whys(&plan)[0], "stands in for the session's provider");
+    assert_eq!(whys(&plan)[2], "it failed the last request of this session");
+}
+
+#[test]
+fn the_fastest_is_asked_but_for_some_requests_that_measure_the_others() {
+    let providers = [provider(1, |p| p.note = "200".to_owned()), provider(2, |_| ())];
+    let groups = Groups::default();
+    let ask = SelectInput { strategy: Strategy::Fastest, ..ask(&groups) };
+    let (mut fast, mut explored) = (0, 0);
+    for seed in 0..1_000 {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let plan = plan(&ask, &providers, &View::default(), &mut rng).unwrap();
+        fast += usize::from(plan.ordered[0] == 1);
+        let why = plan.decisions[0].detail.as_deref().unwrap();
+        explored += usize::from(why == "drawn by weight, to measure how fast it is");
+    }
+    assert!((25..=80).contains(&explored), "about one of twenty: {explored}");
+    assert!((950..1_000).contains(&fast), "{fast}");
 }

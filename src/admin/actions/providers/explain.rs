@@ -1,0 +1,199 @@
+//! `providers/explainSelection` and `providers/explainRequest`: which providers a request would be
+//! offered to, in which order and why. Nothing is sent, counted or recorded.
+//!
+//! The request takes the proxy's own path up to the selection, so the answer cannot differ from what
+//! a client's request would meet.
+
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::admin::actions::playground::{self, Ask, SendRequest};
+use crate::admin::bodies::{Id, OneOf, Plain, Text};
+use crate::admin::call::Call;
+use crate::admin::envelope::{ApiError, Code};
+use crate::admin::operation::{Operation, Permission};
+use crate::admin::reasons::Reason;
+use crate::admin::records::selection::SelectionRecord;
+use crate::domain::endpoint::ApiEndpoint;
+use crate::domain::format::WireFormat;
+use crate::domain::ids::{KeyId, RequestId};
+use crate::domain::record::Record;
+use crate::http_client::in_process::{self, AsKey, Explanation, Purpose};
+use crate::store::MessageCursor;
+
+/// Characters of a request's body, and bytes of the administration's body that contains it.
+const LONGEST: usize = 500_000;
+const MAX_BODY: usize = 2 << 20;
+/// Bytes of an explanation: of each of some hundred providers a line.
+const LARGEST: usize = 4 << 20;
+
+/// The body of `providers/explainSelection`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ExplainSelection {
+    /// The key that the request would be made with.
+    pub key_id: Id,
+    /// The wire format of the request. An `endpoint` has its own, which counts then.
+    pub format: OneOf<WireFormat>,
+    /// The model. With a `body` that names it, only `alt-cli` needs it.
+    pub model: Option<Text<1, 200>>,
+    /// Whether the reply would be streamed, where the body does not say it.
+    pub stream: Option<bool>,
+    /// The session that the request would belong to; left out: as the body says.
+    pub session_id: Option<Text<1, 512>>,
+    /// An endpoint beside the replies of the format; needs a `body`.
+    pub endpoint: Option<OneOf<&'static ApiEndpoint>>,
+    /// The body of the request, a JSON text: what it uses decides too. Left out: a request with one
+    /// word.
+    pub body: Option<Text<1, LONGEST>>,
+}
+
+/// The body of `providers/explainRequest`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ExplainRequest {
+    /// The `requestId` of an entry of the log, or the header `x-tollgate-request-id`.
+    pub request_id: Text<1, 64>,
+}
+
+/// The operations of this file, for the table of all.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::action(
+            "actions/providers/explainSelection",
+            Permission::Admin,
+            explain_selection,
+        )
+        .reads()
+        .doc(
+            "Which providers a request of a key would be offered to now, in which order and why, or \
+             why it would be refused. Nothing is sent, counted or recorded; limits of the key and \
+             its user are not looked at.",
+        )
+        .errors(&[Code::NOT_FOUND])
+        .max_body(MAX_BODY),
+        Operation::action("actions/providers/explainRequest", Permission::Admin, explain_request)
+            .reads()
+            .doc(
+                "The same of a past request: its key, model, format and session by today's \
+                 configuration and state. Its body decides too where messages are stored; else a \
+                 request with one word stands for it.",
+            )
+            .errors(&[Code::NOT_FOUND]),
+    ]
+}
+
+async fn explain_selection(
+    call: Call,
+    body: ExplainSelection,
+) -> Result<SelectionRecord, ApiError> {
+    let key = KeyId(body.key_id.0);
+    let required =
+        |field| ApiError::because(Code::REQUIRED_FIELD, Reason::RequiredForFormat).field(field);
+    let text = match body.body.plain() {
+        Some(text) => text,
+        None if body.endpoint.is_some() => return Err(required("body")),
+        None => {
+            let model = body.model.as_ref().ok_or_else(|| required("model"))?;
+            one_word(body.format.0, &model.0, body.stream == Some(true))
+        }
+    };
+    let (file_name, file_base64) = (None, None);
+    let ask = playground::ask(SendRequest {
+        key_id: body.key_id,
+        format: body.format,
+        endpoint: body.endpoint,
+        body: Text(text),
+        file_name,
+        file_base64,
+        model: body.model,
+        stream: body.stream,
+    })?;
+    explained(&call, key, body.session_id.plain(), ask).await
+}
+
+async fn explain_request(call: Call, body: ExplainRequest) -> Result<SelectionRecord, ApiError> {
+    let missing = || ApiError::by_code(Code::NOT_FOUND, "there is no such request in the log");
+    let id = RequestId::parse(&body.request_id.0).ok_or_else(missing)?;
+    let record = call.ctx.node.store.usage_log(id).await?.ok_or_else(missing)?.record;
+    let key = record.key_id.ok_or_else(|| ApiError::missing("key", json!(null)))?;
+    let body = match stored_body(&call, &record).await? {
+        Some(body) => body,
+        None => one_word(record.client_format, &record.model, record.streamed),
+    };
+    // Behind a `#` the path says how the request came.
+    let path = record.endpoint.split('#').next().unwrap_or_default().to_owned();
+    let content_type = "application/json".to_owned();
+    let ask = Ask { format: record.client_format, path, content_type, body: body.into_bytes() };
+    let session = record.session_id.as_ref().map(|session| session.as_str().to_owned());
+    explained(&call, key, session, ask).await
+}
+
+/// The body of a past request, if it is stored completely.
+async fn stored_body(call: &Call, record: &Record) -> Result<Option<String>, ApiError> {
+    let Some(session) = record.session_id.as_ref().filter(|_| call.ctx.store_messages) else {
+        return Ok(None);
+    };
+    let next = RequestId(uuid::Uuid::from_u128(record.request_id.0.as_u128().saturating_add(1)));
+    let from = MessageCursor { started_at: record.started_at, request_id: next };
+    let store = &call.ctx.node.store;
+    let found = store.session_messages(session.as_str(), record.key_id, Some(from), 1).await?;
+    let own = found.into_iter().find(|message| message.request_id == record.request_id);
+    let whole = own.filter(|message| !message.request.cut).map(|message| message.request.bytes);
+    Ok(whole.and_then(|bytes| String::from_utf8(bytes).ok()))
+}
+
+/// A request with one word, in a format.
+fn one_word(format: WireFormat, model: &str, stream: bool) -> String {
+    let messages = json!([{ "role": "user", "content": "hello" }]);
+    let body = match format {
+        WireFormat::Native => {
+            json!({ "model": model, "stream": stream, "max_tokens": 16, "messages": messages })
+        }
+        WireFormat::Chat => json!({ "model": model, "stream": stream, "messages": messages }),
+        WireFormat::Responses => json!({ "model": model, "stream": stream, "input": messages }),
+        WireFormat::AltCli => {
+            json!({ "contents": [{ "role": "user", "parts": [{ "text": "hello" }] }] })
+        }
+    };
+    body.to_string()
+}
+
+async fn explained(
+    call: &Call,
+    key: KeyId,
+    session: Option<String>,
+    ask: Ask,
+) -> Result<SelectionRecord, ApiError> {
+    let _place = playground::enter(call)?;
+    if call.ctx.node.state.snapshot().key(key).is_none() {
+        return Err(ApiError::missing("key", key.0));
+    }
+    let as_key = AsKey {
+        key: Some(key),
+        request: RequestId::new(),
+        client: call.client,
+        purpose: Purpose::Explanation,
+    };
+    let connection = playground::connect(call, as_key)?;
+    let mut request = playground::request(ask, call.ctx.version)?;
+    if let (Some(name), Some(session)) = (&call.ctx.session_header, session) {
+        let name = HeaderName::try_from(name).map_err(ApiError::internal)?;
+        let value = HeaderValue::try_from(session).map_err(|_| {
+            ApiError::by_code(Code::INVALID_FORMAT, "must be valid in a header").field("sessionId")
+        })?;
+        request.headers_mut().insert(name, value);
+    }
+    let answer = in_process::ask(connection, request, LARGEST).await.map_err(ApiError::internal)?;
+    // Else the path or the method was refused, before it was known what is asked for.
+    if answer.status != StatusCode::OK {
+        let status = answer.status.as_u16();
+        let message = String::from_utf8_lossy(&answer.body).into_owned();
+        return Ok(SelectionRecord::refused(status, message));
+    }
+    let explanation: Explanation =
+        serde_json::from_slice(&answer.body).map_err(ApiError::internal)?;
+    Ok(SelectionRecord::from(explanation))
+}
