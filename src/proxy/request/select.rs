@@ -266,10 +266,20 @@ impl ProviderView for View<'_> {
             && unpriced_tool(snapshot, inbound, provider, self.ctx.format).is_none()
     }
 
+    fn is_nearly_used_up(&self, provider: &Provider) -> bool {
+        self.ctx.gateway.node.credentials.is_nearly_used_up(provider, self.now)
+    }
+
     fn availability(&self, provider: &Provider) -> Availability {
         match self.ctx.gateway.node.health.availability(provider, self.now) {
             Availability::Ready => {}
             blocked => return blocked,
+        }
+        if !provider.variants.is_empty() {
+            match self.ctx.gateway.node.credentials.availability(provider, self.now) {
+                Availability::Ready => {}
+                blocked => return blocked,
+            }
         }
         match self.blocked.iter().find(|(blocked, _)| *blocked == provider.id) {
             Some((_, Blocked::Limit { until })) => Availability::LimitReached { until: *until },

@@ -8,7 +8,7 @@ use crate::admin::call::{AuditChange, Call, recorded};
 use crate::admin::context::Context;
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::operation::{Operation, Permission};
-use crate::admin::records::health::ProviderHealth;
+use crate::admin::records::health::{CredentialHealth, ProviderHealth};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
@@ -38,11 +38,15 @@ pub fn operations() -> Vec<Operation> {
 
 /// The present health of one provider.
 pub fn of(ctx: &Context, provider: &Provider, now: Timestamp) -> ProviderHealth {
-    ProviderHealth::new(
-        provider,
-        &ctx.node.health.figures(provider, now),
-        &ctx.node.health.seen(provider, now),
-    )
+    let credential =
+        |one: &Provider| CredentialHealth::new(one, ctx.node.credentials.seen(one, now));
+    let credentials = match provider.variants.is_empty() {
+        true => vec![credential(provider)],
+        false => provider.variants.iter().map(|one| credential(one)).collect(),
+    };
+    let (circuit, seen) =
+        (ctx.node.health.figures(provider, now), ctx.node.health.seen(provider, now));
+    ProviderHealth::new(provider, &circuit, &seen, credentials)
 }
 
 async fn get_providers_health_status(

@@ -6,9 +6,9 @@ use super::filters::Stage;
 use super::input::SelectInput;
 use super::order::OrderedProvider;
 use super::reasons::{
-    DISABLED, DRAW, FAILED_LAST, LIMIT, NEXT_DRAW, NEXT_FORMAT, NEXT_PRIORITY, NO_CREDENTIAL,
-    NO_FEATURE, NO_FORMAT, NO_MODEL, NO_NAMED_MODEL, NO_PRICE, ONLY, OTHER_GROUP, PRIORITY,
-    SESSION, SESSION_CAP, STANDS_IN, SWITCHED_OFF, Shared,
+    CREDENTIALS_OFF, DISABLED, DRAW, FAILED_LAST, LIMIT, NEARLY_USED_UP, NEXT_DRAW, NEXT_FORMAT,
+    NEXT_PRIORITY, NO_CREDENTIAL, NO_FEATURE, NO_FORMAT, NO_MODEL, NO_NAMED_MODEL, NO_PRICE, ONLY,
+    OTHER_GROUP, PRIORITY, SESSION, SESSION_CAP, STANDS_IN, SWITCHED_OFF, Shared,
 };
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
@@ -53,6 +53,13 @@ impl Chain {
             Stage::Feature => (DecisionStep::ModelNotSupported, shared(&NO_FEATURE)),
             Stage::Unpriced => (DecisionStep::ModelNotSupported, shared(&NO_PRICE)),
             Stage::FormatNotConvertible => (DecisionStep::FormatNotConvertible, shared(&NO_FORMAT)),
+            Stage::CredentialsRest { until: None } => {
+                (DecisionStep::Disabled, shared(&CREDENTIALS_OFF))
+            }
+            Stage::CredentialsRest { until: Some(until) } => (
+                DecisionStep::Cooldown,
+                Some(format!("each of its keys rests, the first for {} s", seconds(until)).into()),
+            ),
             Stage::LimitReached { .. } => (DecisionStep::LimitReached, shared(&LIMIT)),
             Stage::SessionCap { .. } => (DecisionStep::SessionCapReached, shared(&SESSION_CAP)),
             Stage::CircuitOpen { until } => (
@@ -92,7 +99,9 @@ impl Chain {
         };
         self.push(&providers[first.index], step, Some(Arc::clone(why)));
         for next in rest.iter().take(MAX_PASSED_OVER) {
-            let why = if for_session {
+            let why = if next.is_nearly_used_up && !first.is_nearly_used_up {
+                &NEARLY_USED_UP
+            } else if for_session {
                 &STANDS_IN
             } else if next.priority != first.priority {
                 &NEXT_PRIORITY

@@ -60,6 +60,11 @@ pub enum Availability {
         /// The end of its cooldown.
         until: Timestamp,
     },
+    /// Each of its credentials is disabled, or has a cooldown of its own.
+    NoCredential {
+        /// When the first is available again; `None`: each is disabled.
+        until: Option<Timestamp>,
+    },
     /// One of the provider's spending limits is used up.
     LimitReached {
         /// When it leaves room again; `None`: never, or unknown.
@@ -77,6 +82,12 @@ pub trait ProviderView {
     /// Whether the provider can be sent a request now. Called only for providers that the request
     /// can reach and that serve its model. Its limits come after its circuit and cooldown.
     fn availability(&self, provider: &Provider) -> Availability;
+
+    /// Whether the windows of its accounts are used above the provider's `quota_guard`, so that the
+    /// others come first.
+    fn is_nearly_used_up(&self, _provider: &Provider) -> bool {
+        false
+    }
 
     /// Whether the model has a price at this provider, or needs none for this request.
     fn is_priced(&self, _provider: &Provider) -> bool {

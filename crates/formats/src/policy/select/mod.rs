@@ -7,7 +7,7 @@
 //! 3. circuit, cooldown, spending limits and session cap admit it (none: 503)
 //! 4. the session's own provider comes first, unless it failed the session's last request; then the
 //!    lowest priority number; then the client's own format; then a weighted draw without
-//!    replacement
+//!    replacement; providers whose accounts are nearly used up come last
 //!
 //! Every provider leaves a decision that an operator can read. This runs for each request: reasons
 //! are shared texts, and a string is built only for a provider that is unavailable.
@@ -56,7 +56,9 @@ pub fn plan(
         let stage = filters::pass(ask, provider, view);
         furthest = furthest.max(Some(stage.rank()));
         if let Stage::Ready = stage {
-            candidates.push(OrderedProvider::new(index, provider, ask.format));
+            let is_nearly_used_up = view.is_nearly_used_up(provider);
+            let one = OrderedProvider::new(index, provider, ask.format, is_nearly_used_up);
+            candidates.push(one);
         } else {
             soonest = [soonest, stage.until()].into_iter().flatten().min();
             if stage.is_waiting() && provider.kind.format() == ask.format {
@@ -80,7 +82,9 @@ pub fn plan(
     }
     order::sort(&mut candidates, rng);
     order::last_of_its_rank(&mut candidates, providers, ask.avoided);
-    let for_session = order::session_first(&mut candidates, providers, ask.preferred);
+    let mut for_session = order::session_first(&mut candidates, providers, ask.preferred);
+    order::nearly_used_up_last(&mut candidates);
+    for_session &= candidates.first().map(|one| providers[one.index].id) == ask.preferred;
     chain.candidates(providers, &candidates, for_session);
     Ok(Selection {
         ordered: candidates.iter().map(|c| c.index).collect(),

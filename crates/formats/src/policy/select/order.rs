@@ -14,15 +14,22 @@ pub(super) struct OrderedProvider {
     pub(super) priority: i32,
     pub(super) converted: bool,
     weight: u64,
+    pub(super) is_nearly_used_up: bool,
 }
 
 impl OrderedProvider {
-    pub(super) fn new(index: usize, provider: &Provider, client: WireFormat) -> Self {
+    pub(super) fn new(
+        index: usize,
+        provider: &Provider,
+        client: WireFormat,
+        is_nearly_used_up: bool,
+    ) -> Self {
         Self {
             index,
             priority: provider.priority,
             converted: provider.kind.format() != client,
             weight: u64::from(provider.weight.max(1)),
+            is_nearly_used_up,
         }
     }
 
@@ -68,6 +75,13 @@ pub(super) fn last_of_its_rank(
         if let Some(place) = equals.iter().position(|c| providers[c.index].id == id) {
             equals[place..].rotate_left(1);
         }
+    }
+}
+
+/// Moves the providers whose accounts are nearly used up behind all others.
+pub(super) fn nearly_used_up_last(candidates: &mut [OrderedProvider]) {
+    if candidates.iter().any(|one| one.is_nearly_used_up) {
+        candidates.sort_by_key(|one| one.is_nearly_used_up);
     }
 }
 

@@ -37,4 +37,6 @@ reasons! {
     NO_CREDENTIAL = "its stored credential cannot be opened: enter it again";
     NO_NAMED_MODEL = "another model that the request names is not in its list";
     NO_FEATURE = "it does not allow a feature that the request uses";
+    CREDENTIALS_OFF = "each of its keys is disabled";
+    NEARLY_USED_UP = "the windows of its account are used above its quota guard: others first";
 }
