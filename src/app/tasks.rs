@@ -210,16 +210,16 @@ fn credential_metrics(
     let shown = &metrics.credentials;
     shown.begin();
     for provider in &snapshot.providers {
-        let only = std::slice::from_ref(provider).iter().filter(|one| one.variants.is_empty());
-        for one in provider.variants.iter().chain(only) {
+        for one in provider.with_each_credential() {
             let seen = credentials.seen(one, now);
             let key = one.credential.as_ref().map_or(KEY_NAME, |one| &one.name);
             for window in &seen.windows {
                 shown.window(&provider.name, key, &window.name, window.used);
             }
-            if one.credential.is_some() {
+            if let Some(credential) = &one.credential {
                 let CredentialFigures { requests: attempts, failures, .. } = seen.figures;
-                let totals = KeyTotals { attempts, failures, is_usable: seen.is_usable };
+                let (is_usable, is_refused) = (seen.is_usable, credential.refused.is_some());
+                let totals = KeyTotals { attempts, failures, is_usable, is_refused };
                 shown.key(&provider.name, key, &totals);
             }
         }

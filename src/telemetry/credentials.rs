@@ -11,6 +11,7 @@ pub struct CredentialMetrics {
     attempts: IntCounterVec,
     failures: IntCounterVec,
     usable: IntGaugeVec,
+    refused: IntGaugeVec,
     windows: IntGaugeVec,
 }
 
@@ -22,6 +23,8 @@ pub struct KeyTotals {
     pub failures: u64,
     /// It is enabled and has no cooldown.
     pub is_usable: bool,
+    /// The gateway disabled it.
+    pub is_refused: bool,
 }
 
 impl CredentialMetrics {
@@ -43,6 +46,11 @@ impl CredentialMetrics {
                 "1 while a key of a provider that has several is enabled and has no cooldown.",
                 labels,
             )?,
+            refused: on.gauges(
+                "tollgate_upstream_key_refused",
+                "1 while a key is disabled because its provider refused it.",
+                labels,
+            )?,
             windows: on.gauges(
                 "tollgate_upstream_window_used_percent",
                 "The used share of a window of a provider's account, as its replies tell it.",
@@ -54,6 +62,7 @@ impl CredentialMetrics {
     /// Forgets the states of keys and windows: those that exist are set again.
     pub fn begin(&self) {
         self.usable.reset();
+        self.refused.reset();
         self.windows.reset();
     }
 
@@ -67,6 +76,7 @@ impl CredentialMetrics {
             counter.inc_by(total.saturating_sub(counter.get()));
         }
         self.usable.with_label_values(labels).set(i64::from(totals.is_usable));
+        self.refused.with_label_values(labels).set(i64::from(totals.is_refused));
     }
 
     /// A window of an account, in thousandths.

@@ -43,6 +43,8 @@ pub struct CredentialStates {
     /// Changes that other nodes do not have yet.
     news: Mutex<HashSet<CredentialPlace>>,
     marked: Notify,
+    /// Held while a credential is refused, so that one stays.
+    refusing: Mutex<()>,
     /// A credential was refused.
     refused: Notify,
 }
@@ -224,6 +226,7 @@ impl CredentialStates {
     /// The provider refused the credential. It is not used any more, unless no other one of
     /// `provider` is enabled. Returns whether it is not.
     pub fn refuse(&self, provider: &Provider, id: CredentialId, error: Arc<AttemptError>) -> bool {
+        let _one_at_a_time = self.refusing.lock();
         let mut others = provider.variants.iter().filter(|one| one.credential_id() != id);
         if !others.any(|one| self.entry((one.id, one.credential_id())).lock().is_enabled(one)) {
             return false;
@@ -231,6 +234,11 @@ impl CredentialStates {
         self.entry((provider.id, id)).lock().refused = Some(error);
         self.refused.notify_one();
         true
+    }
+
+    /// The credential is the last one that is enabled: it is used again.
+    fn keep(&self, place: CredentialPlace) {
+        self.entry(place).lock().refused = None;
     }
 
     /// A reply had these windows of the credential's account.

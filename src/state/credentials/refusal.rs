@@ -92,6 +92,7 @@ impl DisableRefused {
         (one.is_enabled, one.refused) = (false, Some(why));
         // Two nodes may have found the last two to be refused.
         if !after.credentials.iter().any(|one| one.is_enabled) {
+            self.node.credentials.keep(place);
             return Ok(());
         }
         after.updated_at = now;

@@ -90,10 +90,13 @@ const REASONS = {
   "its stored credential cannot be opened: enter it again": "noCredential",
   "another model that the request names is not in its list": "noNamedModel",
   "it does not allow a feature that the request uses": "noFeature",
+  "each of its keys is disabled": "keysOff",
+  "the windows of its account are used above its quota guard: others first": "nearlyUsedUp",
 } as const;
 const TIMED = [
   [/^circuit open, tried again in (\d+) s$/, "circuitOpen"],
   [/^in its cooldown for another (\d+) s$/, "cooldown"],
+  [/^each of its keys rests, the first for (\d+) s$/, "keysRest"],
 ] as const;
 
 export interface Reason {

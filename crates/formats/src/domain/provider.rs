@@ -354,12 +354,14 @@ impl Provider {
         self.credential.as_ref().map_or(CredentialId::KEY, |one| one.id)
     }
 
+    /// The provider with each of its credentials.
+    pub fn with_each_credential(self: &Arc<Self>) -> &[Arc<Self>] {
+        if self.variants.is_empty() { std::slice::from_ref(self) } else { &self.variants }
+    }
+
     /// Whether it has a credential of this number.
-    pub fn has_credential(&self, id: CredentialId) -> bool {
-        match self.variants.is_empty() {
-            true => id == self.credential_id(),
-            false => self.variants.iter().any(|one| one.credential_id() == id),
-        }
+    pub fn has_credential(self: &Arc<Self>, id: CredentialId) -> bool {
+        self.with_each_credential().iter().any(|one| one.credential_id() == id)
     }
 
     /// The provider with this credential, or else as it is.

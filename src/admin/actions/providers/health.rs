@@ -1,5 +1,7 @@
 //! The health of providers: read, and reset by hand.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::fields::OfProvider;
@@ -37,13 +39,10 @@ pub fn operations() -> Vec<Operation> {
 }
 
 /// The present health of one provider.
-pub fn of(ctx: &Context, provider: &Provider, now: Timestamp) -> ProviderHealth {
+pub fn of(ctx: &Context, provider: &Arc<Provider>, now: Timestamp) -> ProviderHealth {
     let credential =
         |one: &Provider| CredentialHealth::new(one, ctx.node.credentials.seen(one, now));
-    let credentials = match provider.variants.is_empty() {
-        true => vec![credential(provider)],
-        false => provider.variants.iter().map(|one| credential(one)).collect(),
-    };
+    let credentials = provider.with_each_credential().iter().map(|one| credential(one)).collect();
     let (circuit, seen) =
         (ctx.node.health.figures(provider, now), ctx.node.health.seen(provider, now));
     ProviderHealth::new(provider, &circuit, &seen, credentials)
