@@ -290,7 +290,10 @@ async fn a_provider_whose_keys_all_rest_is_passed_over_until_the_first_is_back()
     assert_eq!(refused.status(), 503);
     let after: u64 = refused.headers()["retry-after"].to_str().unwrap().parse().unwrap();
     assert!((800..=900).contains(&after), "{after}");
-    // A reset of the keys' provider by a new address starts anew.
+    // An administrator ends the cooldowns; so does another address.
+    bed.gateway().admin("providers/resetProviderCircuit", json!({"providerId": bed.id})).await;
+    assert!(bed.health().await["credentials"][0]["isUsable"] == true);
+    assert_eq!(bed.ask("again").await, 429);
     bed.fixture.upstream.default(json!({})).await;
     bed.edit(json!({"query": {"a": "b"}})).await;
     bed.ask_anew(1).await;

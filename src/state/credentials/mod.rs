@@ -223,6 +223,20 @@ impl CredentialStates {
         self.marked.notify_one();
     }
 
+    /// Ends the cooldowns of the provider's credentials.
+    pub fn reset(&self, provider: &Provider, now: Timestamp) {
+        for one in &provider.variants {
+            let place = (provider.id, one.credential_id());
+            let entry = self.entry(place);
+            let mut entry = entry.lock();
+            if entry.rest_until.take().is_some() {
+                entry.rested_at = now.max(entry.rested_at.plus_ms(1));
+                self.news.lock().insert(place);
+                self.marked.notify_one();
+            }
+        }
+    }
+
     /// The provider refused the credential. It is not used any more, unless no other one of
     /// `provider` is enabled. Returns whether it is not.
     pub fn refuse(&self, provider: &Provider, id: CredentialId, error: Arc<AttemptError>) -> bool {

@@ -110,6 +110,8 @@ fn a_cooldown_ends_and_all_of_them_make_the_provider_wait_for_the_first() {
     let later = NOW.plus_ms(5_000);
     assert_eq!(states.availability(&provider, later), Availability::Ready);
     assert_eq!(chosen(&states, &provider, &ask(later)), Some(1));
+    states.reset(&provider, NOW);
+    assert_eq!(states.seen(&provider.variants[0], NOW).rest_until, None);
     assert_eq!(
         chosen(&states, &provider, &CredentialAsk { tried: &[place(1)], ..ask(later) }),
         None,

@@ -33,7 +33,7 @@ export function Keys({ form }: { form: UseFormReturn<Values> }) {
           <TextField
             form={form}
             name={`credentials.${at}.key`}
-            label={t("providers.fields.key")}
+            label={t("providers.keys.text")}
             mono
             control={{
               type: "password",

@@ -73,7 +73,8 @@ export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Pro
     (health.state === "OPEN" ||
       health.failureCount > 0 ||
       health.failedInARow > 0 ||
-      !!health.cooldownUntil);
+      !!health.cooldownUntil ||
+      health.credentials?.some((key) => key.cooldownUntil));
   return (
     <Panel
       open

@@ -33,7 +33,7 @@ pub fn operations() -> Vec<Operation> {
             Permission::Admin,
             reset_provider_circuit,
         )
-        .doc("Closes a provider's circuit, sets all its counts to zero and ends its rest.")
+        .doc("Closes a provider's circuit, sets all its counts to zero and ends its cooldown and those of its keys.")
         .errors(&[Code::NOT_FOUND]),
     ]
 }
@@ -73,6 +73,8 @@ async fn reset_provider_circuit(call: Call, body: OfProvider) -> Result<(), ApiE
     };
     call.audit(&mut tx, change).await?;
     call.commit(tx).await?;
-    call.ctx.node.health.reset(provider, call.ctx.node.clock.now());
+    let now = call.ctx.node.clock.now();
+    call.ctx.node.health.reset(provider, now);
+    call.ctx.node.credentials.reset(provider, now);
     Ok(())
 }

@@ -51,8 +51,8 @@ fn records() -> Vec<Operation> {
                  `provider_type`, `auth`, `query`, `path_template` or `proxy_url`, or a `key`, \
                  closes the circuit and clears the provider's health, which described what was there before; so does enabling a \
                  provider that the gateway itself disabled. Where `url` gets another origin \
-                 (scheme, host, port), or `proxy_url` changes, `key` and secret parts of \
-                 `custom_headers` must be sent again: else `REQUIRED_FIELD`. A change of `auth` \
+                 (scheme, host, port), or `proxy_url` changes, `key`, the keys of \
+                 `credentials` and secret parts of `custom_headers` must be sent again: else `REQUIRED_FIELD`. A change of `auth` \
                  to another kind of credential also needs the `key`.",
             )
             .errors(&[Code::NOT_FOUND, Code::OPERATION_FAILED]),

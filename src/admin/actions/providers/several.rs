@@ -51,8 +51,8 @@ impl WantedCredentials {
     ) -> Result<(), ApiError> {
         let stored = std::mem::take(&mut provider.credentials);
         let texts = std::mem::take(&mut merged.credentials.others);
-        let entries = match self.list {
-            Patch::Set(entries) => entries,
+        let entries = match &self.list {
+            Patch::Set(entries) => entries.clone(),
             Patch::Clear => Vec::new(),
             Patch::Keep => stored.iter().skip(1).map(CredentialEntry::kept).collect(),
         };
@@ -65,15 +65,7 @@ impl WantedCredentials {
             next += 1;
             CredentialId(next)
         };
-        let is_new = |old: Option<&Secret>, sent: &Secret| !self.by_document || old != Some(sent);
-        let mut first = stored.first().cloned().unwrap_or_else(ProviderCredential::of_key);
-        let key = (!merged.keeps_key).then_some(&merged.credentials.key);
-        let key_is_new = key.is_some_and(|key| is_new(Some(old_key), key));
-        let usual = first.is_enabled || key_is_new;
-        let is_enabled = self.key_is_enabled.unwrap_or(usual);
-        // The first list leaves the credential as it is: its account is known by this number.
-        let renews = key_is_new && !stored.is_empty();
-        set(&mut first, renews, is_enabled, self.by_document, &mut fresh);
+        let first = self.first(&stored, old_key, merged, &mut fresh);
         provider.credentials.push(first);
         for (index, entry) in entries.into_iter().enumerate() {
             let CredentialEntry { name, key, is_enabled } = entry;
@@ -95,7 +87,8 @@ impl WantedCredentials {
                 check_key(provider, key)
                     .map_err(|error| error.field(&format!("credentials[{index}].key")))?;
             }
-            let renews = old.is_none() || key.as_ref().is_some_and(|key| is_new(old_text, key));
+            let renews =
+                old.is_none() || key.as_ref().is_some_and(|key| self.is_new(old_text, key));
             let mut one = old.cloned().unwrap_or_else(ProviderCredential::of_key);
             one.name = name;
             set(&mut one, renews, is_enabled, self.by_document, &mut fresh);
@@ -103,6 +96,28 @@ impl WantedCredentials {
             provider.credentials.push(one);
         }
         Ok(())
+    }
+
+    /// The credential in `key`.
+    fn first(
+        &self,
+        stored: &[ProviderCredential],
+        old_key: &Secret,
+        merged: &Merged,
+        fresh: &mut impl FnMut() -> CredentialId,
+    ) -> ProviderCredential {
+        let mut first = stored.first().cloned().unwrap_or_else(ProviderCredential::of_key);
+        let key_is_new = !merged.keeps_key && self.is_new(Some(old_key), &merged.credentials.key);
+        let is_enabled = self.key_is_enabled.unwrap_or(first.is_enabled || key_is_new);
+        // The first list leaves the credential as it is: its account is known by this number.
+        let renews = key_is_new && !stored.is_empty();
+        set(&mut first, renews, is_enabled, self.by_document, fresh);
+        first
+    }
+
+    /// Whether a text that was sent is another one, or is entered again by an administrator.
+    fn is_new(&self, old: Option<&Secret>, sent: &Secret) -> bool {
+        !self.by_document || old != Some(sent)
     }
 }
 
