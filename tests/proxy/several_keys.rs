@@ -1,4 +1,4 @@
-//! Several keys of one provider: used in turn, rested and disabled each on its own; and the windows
+//! Several keys of one provider: used in turn, with a cooldown or disabled each on its own; and the windows
 //! of their accounts. Two nodes: `nodes/keys.rs`.
 
 use std::collections::BTreeMap;
@@ -214,7 +214,11 @@ async fn the_last_key_stays_enabled_and_its_failures_are_the_providers() {
             .filter(|one| one["isEnabled"] == false)
             .count()
     };
-    wait::until(|| "two are not disabled", async || disabled().await == 2).await;
+    wait::until(
+        || format!("two are not disabled:\n{}", bed.gateway().log()),
+        async || disabled().await == 2,
+    )
+    .await;
     let record = bed.record().await;
     assert_eq!(record["credentials"][1]["isEnabled"], true, "{record}");
     assert!(record["keyRefused"]["status"] == 401, "{record}");
@@ -265,14 +269,18 @@ async fn a_provider_whose_keys_all_rest_is_passed_over_until_the_first_is_back()
         (
             "many",
             "retried",
-            "429 slow down (key “key”: rests for 900 s, sent again with the key “b”)",
+            "429 slow down (key “key”: has a cooldown of 900 s, sent again with the key “b”)",
         ),
         (
             "many",
             "retried",
-            "429 slow down (key “b”: rests for 900 s, sent again with the key “c”)",
+            "429 slow down (key “b”: has a cooldown of 900 s, sent again with the key “c”)",
         ),
-        ("many", "attempt_failed", "429 slow down (key “c”: rate_limited; rests for 900 s)"),
+        (
+            "many",
+            "attempt_failed",
+            "429 slow down (key “c”: rate_limited; has a cooldown of 900 s)",
+        ),
         ("spare", "succeeded", ""),
     ];
     assert_eq!(steps(&chain), expected);
@@ -281,7 +289,7 @@ async fn a_provider_whose_keys_all_rest_is_passed_over_until_the_first_is_back()
     assert_eq!(bed.received().await.len(), 3, "it is not asked");
     let chain = bed.chain(2).await;
     assert_eq!((chain[0].0.as_str(), chain[0].1.as_str()), ("many", "cooldown"));
-    assert!(chain[0].2.starts_with("each of its keys rests, the first for "), "{chain:?}");
+    assert!(chain[0].2.starts_with("each of its keys has a cooldown, the first for "), "{chain:?}");
     // Without another provider the client learns when to come back.
     let other = bed.gateway().admin("providers/getProviders", json!({})).await;
     let spare = other.as_array().unwrap().iter().find(|one| one["name"] == "spare").unwrap();

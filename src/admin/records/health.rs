@@ -166,7 +166,7 @@ impl CredentialHealth {
         Self {
             name: provider.credential.as_ref().map_or(KEY_NAME, |one| &one.name).to_owned(),
             is_usable: seen.is_usable,
-            cooldown_until: seen.rest_until.map(Iso),
+            cooldown_until: seen.cooldown_until.map(Iso),
             requests: figures.requests,
             failures: figures.failures,
             last_used_at: figures.last_used.map(Iso),

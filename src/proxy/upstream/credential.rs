@@ -16,11 +16,12 @@ use crate::policy::client_error::{self, CredentialFault};
 use crate::policy::failure::NetworkFailure;
 use crate::policy::{quota, retry_after};
 use crate::proxy::context::RequestContext;
+use crate::state::NodeEvent;
 use crate::state::credentials::CredentialAsk;
 use crate::state::health::attempts::{AttemptError, Failed};
 
 /// The cooldown of a credential whose provider does not say how long, in milliseconds.
-const REST_MS: i64 = 60_000;
+const COOLDOWN_MS: i64 = 60_000;
 
 /// What follows from a failure that is about the credential.
 pub(super) struct OtherCredential {
@@ -82,10 +83,11 @@ pub(super) fn failed(
         }
         "is disabled".to_owned()
     } else {
-        let until = rest_until(request, attempt, failure);
-        states.rest(place, until, now);
-        format!("rests for {} s", until.since(now).max(0).saturating_add(999) / 1_000)
+        let until = cooldown_until(request, attempt, failure);
+        states.set_cooldown(place, until, now);
+        format!("has a cooldown of {} s", until.since(now).max(0).saturating_add(999) / 1_000)
     };
+    request.gateway.node.events.tell(|| NodeEvent::Provider(whole.id));
     let next = if forwarding.has_time() { choose(request, forwarding, &whole) } else { None };
     let why = match next.as_ref().and_then(|next| next.credential.as_ref()) {
         Some(next) => format!("{state}, sent again with the key “{}”", next.name),
@@ -112,7 +114,7 @@ fn fault(forwarding: &Forwarding, failure: &Failure) -> Option<CredentialFault> 
 
 /// The end of the cooldown: by `Retry-After`, else by the windows of the account, at most
 /// `retry.max_cooldown` from now.
-fn rest_until(request: &RequestContext, attempt: &Attempt, failure: &Failure) -> Timestamp {
+fn cooldown_until(request: &RequestContext, attempt: &Attempt, failure: &Failure) -> Timestamp {
     let (now, longest) = (request.now(), request.live.retry.max_cooldown_ms);
     let asked = match failure {
         Failure::ErrorReply(ErrorStatus { retry_after: Some(header), .. }) => {
@@ -122,7 +124,7 @@ fn rest_until(request: &RequestContext, attempt: &Attempt, failure: &Failure) ->
     };
     let place = (attempt.provider.id, attempt.provider.credential_id());
     let reset = || request.gateway.node.credentials.used_up_until(place, now);
-    let until = asked.or_else(reset).unwrap_or_else(|| now.plus_ms(REST_MS));
+    let until = asked.or_else(reset).unwrap_or_else(|| now.plus_ms(COOLDOWN_MS));
     until.min(now.plus_ms(i64::try_from(longest).unwrap_or(i64::MAX)))
 }
 

@@ -31,7 +31,7 @@ const SESSIONS: usize = 16_384;
 /// Shares of windows that differ by less count as equal, in thousandths: the turns decide.
 const STEP: u32 = 50;
 /// No cooldown lasts longer: one that does was set by a clock that is ahead.
-const LONGEST_REST_MS: i64 = 86_400_000 + JITTER_MS;
+const LONGEST_COOLDOWN_MS: i64 = 86_400_000 + JITTER_MS;
 
 /// The state of all credentials.
 #[derive(Default)]
@@ -51,9 +51,9 @@ pub struct CredentialStates {
 
 #[derive(Default)]
 struct CredentialEntry {
-    rest_until: Option<Timestamp>,
+    cooldown_until: Option<Timestamp>,
     /// When the cooldown was set, here or elsewhere.
-    rested_at: Timestamp,
+    cooled_at: Timestamp,
     /// The provider refused it: not used here until it is disabled in the database.
     refused: Option<Arc<AttemptError>>,
     windows: Vec<QuotaWindow>,
@@ -79,7 +79,7 @@ pub struct CredentialFigures {
 #[derive(Debug, Clone)]
 pub struct CredentialSeen {
     /// The end of its own cooldown, if it has one.
-    pub rest_until: Option<Timestamp>,
+    pub cooldown_until: Option<Timestamp>,
     /// It is enabled, and has no cooldown.
     pub is_usable: bool,
     /// The windows of its account that count now.
@@ -103,17 +103,17 @@ pub struct CredentialAsk<'a> {
 }
 
 impl CredentialEntry {
-    fn rest_at(&self, provider: &Provider, now: Timestamp) -> Option<Timestamp> {
+    fn cooldown_at(&self, provider: &Provider, now: Timestamp) -> Option<Timestamp> {
         let is_present = |until: &Timestamp| {
-            (1..=LONGEST_REST_MS).contains(&until.since(now))
-                && self.rested_at >= provider.health_since
+            (1..=LONGEST_COOLDOWN_MS).contains(&until.since(now))
+                && self.cooled_at >= provider.health_since
         };
-        self.rest_until.filter(is_present)
+        self.cooldown_until.filter(is_present)
     }
 
     /// `provider`: with this credential.
     fn is_usable(&self, provider: &Provider, now: Timestamp) -> bool {
-        self.is_enabled(provider) && self.rest_at(provider, now).is_none()
+        self.is_enabled(provider) && self.cooldown_at(provider, now).is_none()
     }
 
     fn is_enabled(&self, provider: &Provider) -> bool {
@@ -170,7 +170,7 @@ impl CredentialStates {
             if entry.is_usable(variant, now) {
                 return Availability::Ready;
             }
-            let rest = entry.rest_at(variant, now).filter(|_| entry.is_enabled(variant));
+            let rest = entry.cooldown_at(variant, now).filter(|_| entry.is_enabled(variant));
             until = [until, rest].into_iter().flatten().min();
         }
         match provider.variants.is_empty() {
@@ -214,11 +214,11 @@ impl CredentialStates {
     }
 
     /// No request uses the credential before this time.
-    pub fn rest(&self, place: CredentialPlace, until: Timestamp, now: Timestamp) {
+    pub fn set_cooldown(&self, place: CredentialPlace, until: Timestamp, now: Timestamp) {
         let entry = self.entry(place);
         let mut entry = entry.lock();
-        entry.rest_until = entry.rest_until.filter(|known| *known > now).max(Some(until));
-        entry.rested_at = now.max(entry.rested_at.plus_ms(1));
+        entry.cooldown_until = entry.cooldown_until.filter(|known| *known > now).max(Some(until));
+        entry.cooled_at = now.max(entry.cooled_at.plus_ms(1));
         self.news.lock().insert(place);
         self.marked.notify_one();
     }
@@ -229,8 +229,8 @@ impl CredentialStates {
             let place = (provider.id, one.credential_id());
             let entry = self.entry(place);
             let mut entry = entry.lock();
-            if entry.rest_until.take().is_some() {
-                entry.rested_at = now.max(entry.rested_at.plus_ms(1));
+            if entry.cooldown_until.take().is_some() {
+                entry.cooled_at = now.max(entry.cooled_at.plus_ms(1));
                 self.news.lock().insert(place);
                 self.marked.notify_one();
             }
@@ -276,7 +276,7 @@ impl CredentialStates {
         entry.forget_old(provider);
         let live = entry.windows.iter().filter(|window| window.is_live(now));
         CredentialSeen {
-            rest_until: entry.rest_at(provider, now),
+            cooldown_until: entry.cooldown_at(provider, now),
             is_usable: entry.is_usable(provider, now),
             windows: live.cloned().collect(),
             is_nearly_used_up,

@@ -101,9 +101,9 @@ fn the_account_with_the_most_left_comes_first_and_one_over_the_guard_last() {
 #[test]
 fn a_cooldown_ends_and_all_of_them_make_the_provider_wait_for_the_first() {
     let (states, provider) = (CredentialStates::default(), provider(2));
-    states.rest(place(0), NOW.plus_ms(9_000), NOW);
+    states.set_cooldown(place(0), NOW.plus_ms(9_000), NOW);
     assert_eq!([(); 2].map(|()| chosen(&states, &provider, &ask(NOW))), [Some(1); 2]);
-    states.rest(place(1), NOW.plus_ms(5_000), NOW);
+    states.set_cooldown(place(1), NOW.plus_ms(5_000), NOW);
     assert_eq!(chosen(&states, &provider, &ask(NOW)), None);
     let until = Some(NOW.plus_ms(5_000));
     assert_eq!(states.availability(&provider, NOW), Availability::NoCredential { until });
@@ -111,7 +111,7 @@ fn a_cooldown_ends_and_all_of_them_make_the_provider_wait_for_the_first() {
     assert_eq!(states.availability(&provider, later), Availability::Ready);
     assert_eq!(chosen(&states, &provider, &ask(later)), Some(1));
     states.reset(&provider, NOW);
-    assert_eq!(states.seen(&provider.variants[0], NOW).rest_until, None);
+    assert_eq!(states.seen(&provider.variants[0], NOW).cooldown_until, None);
     assert_eq!(
         chosen(&states, &provider, &CredentialAsk { tried: &[place(1)], ..ask(later) }),
         None,
@@ -132,7 +132,7 @@ fn a_refused_credential_is_not_used_but_the_last_one_stays() {
 fn nodes_exchange_cooldowns_and_windows() {
     let (here, there) = <(CredentialStates, CredentialStates)>::default();
     let provider = provider(2);
-    here.rest(place(0), NOW.plus_ms(9_000), NOW);
+    here.set_cooldown(place(0), NOW.plus_ms(9_000), NOW);
     here.windows_seen(place(1), window(500, 60_000), NOW);
     let mut texts: Vec<String> =
         here.take_updates().iter().map(update::CredentialUpdate::to_text).collect();
@@ -148,7 +148,7 @@ fn nodes_exchange_cooldowns_and_windows() {
     for text in &texts {
         there.apply_update(update::CredentialUpdate::read(text).unwrap(), NOW);
     }
-    assert_eq!(there.seen(&provider.variants[0], NOW).rest_until, Some(NOW.plus_ms(9_000)));
+    assert_eq!(there.seen(&provider.variants[0], NOW).cooldown_until, Some(NOW.plus_ms(9_000)));
     assert_eq!(there.seen(&provider.variants[1], NOW).windows, window(500, 60_000));
     for wrong in ["7 100 - 0 closed", "credential 7", "credential 7 1 0 - 5h:1", "credential x"] {
         assert_eq!(update::CredentialUpdate::read(wrong), None, "{wrong}");

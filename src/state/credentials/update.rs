@@ -13,8 +13,8 @@ const MARK: &str = "credential";
 pub struct CredentialUpdate {
     /// Whose they are.
     pub place: CredentialPlace,
-    rested_at: Timestamp,
-    rest_until: Option<Timestamp>,
+    cooled_at: Timestamp,
+    cooldown_until: Option<Timestamp>,
     windows: Vec<QuotaWindow>,
 }
 
@@ -27,11 +27,12 @@ fn number<T: std::str::FromStr>(text: &str) -> Option<Option<T>> {
 }
 
 impl CredentialUpdate {
-    /// `credential PROVIDER CREDENTIAL RESTED_AT REST_UNTIL WINDOW…`, with times in ms, `-` for none,
+    /// `credential PROVIDER CREDENTIAL COOLED_AT COOLDOWN_UNTIL WINDOW…`, with times in ms, `-` for none,
     /// and each window as `NAME:USED:LIMIT:REMAINING:RESETS_AT:SEEN_AT`.
     pub fn to_text(&self) -> String {
-        let (rested, rest) = (self.rested_at.0, optional(self.rest_until.map(|until| until.0)));
-        let mut text = format!("{MARK} {} {} {rested} {rest}", self.place.0, self.place.1);
+        let (cooled, until) =
+            (self.cooled_at.0, optional(self.cooldown_until.map(|until| until.0)));
+        let mut text = format!("{MARK} {} {} {cooled} {until}", self.place.0, self.place.1);
         for window in &self.windows {
             let QuotaWindow { name, used, limit, remaining, resets_at, seen_at } = window;
             let (limit, remaining) = (optional(*limit), optional(*remaining));
@@ -46,8 +47,8 @@ impl CredentialUpdate {
         let mut words = text.strip_prefix(MARK)?.split_ascii_whitespace();
         let provider = ProviderId(words.next()?.parse().ok()?);
         let place = (provider, CredentialId(words.next()?.parse().ok()?));
-        let rested_at = Timestamp(words.next()?.parse().ok()?);
-        let rest_until = number(words.next()?)?.map(Timestamp);
+        let cooled_at = Timestamp(words.next()?.parse().ok()?);
+        let cooldown_until = number(words.next()?)?.map(Timestamp);
         let window = |word: &str| {
             let mut parts = word.split(':');
             Some(QuotaWindow {
@@ -60,7 +61,7 @@ impl CredentialUpdate {
             })
         };
         let windows = words.map(window).collect::<Option<_>>()?;
-        Some(Self { place, rested_at, rest_until, windows })
+        Some(Self { place, cooled_at, cooldown_until, windows })
     }
 
     /// The field of a hash that holds it.
@@ -82,8 +83,13 @@ impl CredentialStates {
         let update = |place| {
             let entry = self.entries.read().get(&place).cloned()?;
             let entry = entry.lock();
-            let (rested_at, rest_until) = (entry.rested_at, entry.rest_until);
-            Some(CredentialUpdate { place, rested_at, rest_until, windows: entry.windows.clone() })
+            let (cooled_at, cooldown_until) = (entry.cooled_at, entry.cooldown_until);
+            Some(CredentialUpdate {
+                place,
+                cooled_at,
+                cooldown_until,
+                windows: entry.windows.clone(),
+            })
         };
         news.into_iter().filter_map(update).collect()
     }
@@ -97,8 +103,8 @@ impl CredentialStates {
     pub fn apply_update(&self, update: CredentialUpdate, now: Timestamp) {
         let entry = self.entry(update.place);
         let mut entry = entry.lock();
-        if update.rested_at > entry.rested_at {
-            (entry.rested_at, entry.rest_until) = (update.rested_at, update.rest_until);
+        if update.cooled_at > entry.cooled_at {
+            (entry.cooled_at, entry.cooldown_until) = (update.cooled_at, update.cooldown_until);
         }
         quota::merge(&mut entry.windows, update.windows, now);
     }

@@ -96,7 +96,7 @@ const REASONS = {
 const TIMED = [
   [/^circuit open, tried again in (\d+) s$/, "circuitOpen"],
   [/^in its cooldown for another (\d+) s$/, "cooldown"],
-  [/^each of its keys rests, the first for (\d+) s$/, "keysRest"],
+  [/^each of its keys has a cooldown, the first for (\d+) s$/, "keysCool"],
 ] as const;
 
 export interface Reason {

@@ -53,12 +53,15 @@ impl Chain {
             Stage::Feature => (DecisionStep::ModelNotSupported, shared(&NO_FEATURE)),
             Stage::Unpriced => (DecisionStep::ModelNotSupported, shared(&NO_PRICE)),
             Stage::FormatNotConvertible => (DecisionStep::FormatNotConvertible, shared(&NO_FORMAT)),
-            Stage::CredentialsRest { until: None } => {
+            Stage::NoUsableCredential { until: None } => {
                 (DecisionStep::Disabled, shared(&CREDENTIALS_OFF))
             }
-            Stage::CredentialsRest { until: Some(until) } => (
+            Stage::NoUsableCredential { until: Some(until) } => (
                 DecisionStep::Cooldown,
-                Some(format!("each of its keys rests, the first for {} s", seconds(until)).into()),
+                Some(
+                    format!("each of its keys has a cooldown, the first for {} s", seconds(until))
+                        .into(),
+                ),
             ),
             Stage::LimitReached { .. } => (DecisionStep::LimitReached, shared(&LIMIT)),
             Stage::SessionCap { .. } => (DecisionStep::SessionCapReached, shared(&SESSION_CAP)),

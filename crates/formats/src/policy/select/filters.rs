@@ -29,7 +29,7 @@ pub(super) enum Stage {
         until: Timestamp,
     },
     /// None of its several credentials can be used now.
-    CredentialsRest {
+    NoUsableCredential {
         until: Option<Timestamp>,
     },
     LimitReached {
@@ -53,7 +53,7 @@ impl Stage {
             Self::NoCredential => Rank::WithoutCredential,
             Self::CircuitOpen { .. }
             | Self::Cooldown { .. }
-            | Self::CredentialsRest { .. }
+            | Self::NoUsableCredential { .. }
             | Self::LimitReached { .. }
             | Self::SessionCap { .. }
             | Self::Ready => Rank::Able,
@@ -66,7 +66,7 @@ impl Stage {
             self,
             Self::CircuitOpen { .. }
                 | Self::Cooldown { .. }
-                | Self::CredentialsRest { until: Some(_) }
+                | Self::NoUsableCredential { until: Some(_) }
                 | Self::LimitReached { .. }
                 | Self::SessionCap { .. }
         )
@@ -78,7 +78,7 @@ impl Stage {
             Self::CircuitOpen { until } | Self::Cooldown { until } | Self::SessionCap { until } => {
                 Some(until)
             }
-            Self::LimitReached { until } | Self::CredentialsRest { until } => until,
+            Self::LimitReached { until } | Self::NoUsableCredential { until } => until,
             _ => None,
         }
     }
@@ -147,7 +147,7 @@ pub(super) fn pass(ask: &SelectInput<'_>, provider: &Provider, view: &dyn Provid
         Availability::Ready => Stage::Ready,
         Availability::CircuitOpen { until } => Stage::CircuitOpen { until },
         Availability::Cooldown { until } => Stage::Cooldown { until },
-        Availability::NoCredential { until } => Stage::CredentialsRest { until },
+        Availability::NoCredential { until } => Stage::NoUsableCredential { until },
         Availability::LimitReached { until } => Stage::LimitReached { until },
         Availability::SessionCap { until } => Stage::SessionCap { until },
     }
