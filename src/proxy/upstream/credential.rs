@@ -83,7 +83,7 @@ pub(super) fn failed(
         }
         "is disabled".to_owned()
     } else {
-        let until = cooldown_until(request, attempt, failure);
+        let until = cooldown_until(request, attempt, failure, now);
         states.set_cooldown(place, until, now);
         format!("has a cooldown of {} s", until.since(now).max(0).saturating_add(999) / 1_000)
     };
@@ -114,8 +114,13 @@ fn fault(forwarding: &Forwarding, failure: &Failure) -> Option<CredentialFault> 
 
 /// The end of the cooldown: by `Retry-After`, else by the windows of the account, at most
 /// `retry.max_cooldown` from now.
-fn cooldown_until(request: &RequestContext, attempt: &Attempt, failure: &Failure) -> Timestamp {
-    let (now, longest) = (request.now(), request.live.retry.max_cooldown_ms);
+fn cooldown_until(
+    request: &RequestContext,
+    attempt: &Attempt,
+    failure: &Failure,
+    now: Timestamp,
+) -> Timestamp {
+    let longest = request.live.retry.max_cooldown_ms;
     let asked = match failure {
         Failure::ErrorReply(ErrorStatus { retry_after: Some(header), .. }) => {
             retry_after::cooldown_until(header, now, longest)
