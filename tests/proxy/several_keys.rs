@@ -416,7 +416,7 @@ async fn keys_are_in_no_answer_no_log_and_no_export_and_go_to_their_own_address_
         (json!([{"name": "key", "key": "sk-x"}]), "credentials[0].name"),
         (json!([{"name": "new"}]), "credentials[0].key"),
         (json!([{"name": "new", "key": "sk-a…wxyz"}]), "credentials[0].key"),
-        (json!([{"name": "b", "key": "with space"}]), "credentials[0].key"),
+        (json!([{"name": "b", "key": "with space"}]), "credentials[0]"),
     ] {
         let (status, answer) = refused(json!({"credentials": list})).await;
         assert_eq!((status, &answer["errorParams"]["field"]), (400, &json!(field)), "{answer}");

@@ -1,3 +1,5 @@
+//! The choice among credentials, by given times, and what nodes exchange of them.
+
 use super::*;
 use crate::domain::credentials::Credentials;
 use crate::domain::provider_credential::ProviderCredential;
@@ -110,13 +112,13 @@ fn a_cooldown_ends_and_all_of_them_make_the_provider_wait_for_the_first() {
     let later = NOW.plus_ms(5_000);
     assert_eq!(states.availability(&provider, later), Availability::Ready);
     assert_eq!(chosen(&states, &provider, &ask(later)), Some(1));
-    states.reset(&provider, NOW);
-    assert_eq!(states.seen(&provider.variants[0], NOW).cooldown_until, None);
     assert_eq!(
         chosen(&states, &provider, &CredentialAsk { tried: &[place(1)], ..ask(later) }),
         None,
         "not again within one request"
     );
+    states.reset(&provider, NOW);
+    assert_eq!(states.seen(&provider.variants[0], NOW).cooldown_until, None);
 }
 
 #[test]
