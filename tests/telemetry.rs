@@ -15,7 +15,7 @@ use tollgate::domain::limit_type::LimitType;
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::record::{Record, RequestOutcome};
 use tollgate::domain::usage::Usage;
-use tollgate::telemetry::{Metrics, Readiness, router};
+use tollgate::telemetry::{KeyTotals, Metrics, Readiness, router};
 
 use crate::support::ports::free_port;
 
@@ -211,6 +211,8 @@ fn shipped_alerts_and_dashboard_use_names_that_exist() {
     metrics.provider_health.state("north", "failing", true);
     metrics.provider_health.failed("north", "connect");
     metrics.provider_health.switched_off("north", false);
+    let totals = KeyTotals { attempts: 1, failures: 1, is_usable: false, is_refused: true };
+    metrics.credentials.key("north", "b", &totals);
     metrics.request_of(&record(), Some("a-model"));
     metrics.redis_up("counters", true);
     metrics.node.reloaded(true);

@@ -48,6 +48,48 @@ test("a provider's test says what it answered, or why it did not", async ({ gate
   await expect(panel).toHaveCount(0);
 });
 
+test("further keys are added, one that is refused is shown and enabled again", async ({
+  gateway,
+  page,
+  dialog,
+  field,
+}) => {
+  await gateway.addProvider({ name: "many" });
+  await page.goto("/providers");
+  await page.getByRole("cell", { name: "many", exact: true }).click();
+  const panel = page.getByRole("dialog", { name: "many" });
+  await panel.getByRole("button", { name: "Edit" }).click();
+  await dialog.getByRole("button", { name: "Add a key" }).click();
+  await field("Name of the key").fill("key");
+  await field("Key").fill("a-second-key-0123456789");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await expect(dialog.getByRole("alert").first()).toBeVisible();
+  await field("Name of the key").fill("second");
+  await field("Quota guard").fill("95");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await expect(page.getByText("Saved")).toBeVisible();
+  const reset = Math.floor(Date.now() / 1000) + 7_200;
+  await gateway.direct("default?key=a-second-key-0123456789", { status: 401 });
+  await gateway.direct("default", {
+    headers: {
+      "anthropic-ratelimit-unified-5h-utilization": "0.83",
+      "anthropic-ratelimit-unified-5h-reset": String(reset),
+    },
+  });
+  const { defaultKey } = await gateway.addUser("ada");
+  for (const session of ["a", "b", "c"]) {
+    const headers = { "x-session-id": session };
+    await gateway.ask(defaultKey.key, undefined, undefined, {}, headers);
+  }
+  await page.reload();
+  const second = page.getByTestId("key-second");
+  await expect(second.getByText("Refused by the provider")).toBeVisible();
+  await expect(page.getByTestId("key-key").getByText("83%")).toBeVisible();
+  await gateway.direct("default?key=a-second-key-0123456789", {});
+  await second.getByRole("button", { name: "Enable" }).click();
+  await expect(second.getByText("In use")).toBeVisible();
+});
+
 test("another address asks for the credential again, and says why", async ({
   gateway,
   page,

@@ -55,6 +55,8 @@ pub(super) fn all(ctx: &Context, journal: &JournalStats, now: Timestamp) -> Vec<
     problems.extend(
         snapshot.providers.iter().filter_map(|provider| switched_off(provider)).take(PROVIDERS),
     );
+    let refused = snapshot.providers.iter().flat_map(|provider| refused_keys(provider));
+    problems.extend(refused.take(PROVIDERS));
     problems.extend(reload(ctx));
     problems.extend(unpriced(ctx));
     problems.extend(set_aside(journal));
@@ -134,6 +136,26 @@ fn of_provider(provider: &Provider, seen: &Seen) -> Problem {
 fn without_credential(provider: &Provider, fault: &str) -> Problem {
     let params = json!({ "providerId": provider.id.0, "providerName": provider.name });
     problem("provider_without_credential", "error", fault.to_owned(), params)
+}
+
+/// The provider's other keys go on, but only an administrator can enable these.
+fn refused_keys(provider: &Provider) -> impl Iterator<Item = Problem> {
+    provider.credentials.iter().filter_map(|one| {
+        let error = one.refused.as_ref()?;
+        let (name, key) = (&provider.name, &one.name);
+        let message = format!(
+            "provider {name} refused its key “{key}”, which was disabled: {}",
+            error.message
+        );
+        let params = json!({
+            "providerId": provider.id.0,
+            "providerName": name,
+            "key": key,
+            "lastError": AttemptErrorRecord::from(error),
+        });
+        let problem = problem("provider_key_refused", "error", message, params);
+        Some(Problem { since: Some(Iso(error.at)), ..problem })
+    })
 }
 
 /// It fails no request, but only an administrator can enable it.

@@ -26,8 +26,8 @@ use crate::setup::in_use::InUse;
 use crate::setup::{journal, secrets, warnings};
 use crate::state::health::Health;
 use crate::state::{
-    AdminToken, CacheSessions, ClientVersions, Conditions, Events, FailedSessions, FirstBytes,
-    Node, RejectedRequests, Snapshot, StoredHistory,
+    AdminToken, CacheSessions, ClientVersions, Conditions, CredentialStates, Events,
+    FailedSessions, FirstBytes, Node, RejectedRequests, Snapshot, StoredHistory,
 };
 use crate::store::SpendRow;
 use crate::telemetry::Metrics;
@@ -77,6 +77,7 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
         counters: Counters::from_config(&config)?,
         metrics: Arc::new(Metrics::by_holder(config.metrics.per_user, config.metrics.per_key)?),
         health: Arc::new(Health::new(events.clone())),
+        credentials: CredentialStates::default(),
         conditions: Conditions::default(),
         events,
         live: Arc::new(ArcSwap::from_pointee(config.live.clone())),

@@ -12,13 +12,17 @@ use tokio::task::JoinHandle;
 use super::drain::stopped;
 use super::parts::Parts;
 use super::{snapshot, store_watch};
+use crate::domain::clock::Timestamp;
+use crate::domain::provider_credential::KEY_NAME;
 use crate::limits::Holder;
 use crate::messages;
 use crate::policy::provider_state::ProviderState;
 use crate::proxy::polling;
+use crate::state::credentials::CredentialFigures;
+use crate::state::credentials::refusal::DisableRefused;
 use crate::state::provider_summary::ProviderSummary;
-use crate::state::{Node, Phase, SwitchOff, refresh};
-use crate::telemetry::{Metrics, Readiness};
+use crate::state::{CredentialStates, Node, Phase, Snapshot, SwitchOff, refresh};
+use crate::telemetry::{KeyTotals, Metrics, Readiness};
 
 /// How often idle entries are dropped.
 const HOUSEKEEPING: Duration = Duration::from_secs(30);
@@ -59,6 +63,7 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
     let price_sync = parts.price_sync(stop.clone());
     io.spawn(price_sync.run(stopped(stop.clone())));
     io.spawn(parts.notifier().run(stopped(stop.clone())));
+    io.spawn(DisableRefused { node: Arc::clone(node) }.run(stopped(stop.clone())));
     io.spawn(SwitchOff { node: Arc::clone(node) }.run(stopped(stop.clone())));
     if let Some(recovery) = parts.recovery() {
         io.spawn(recovery.run(stop.clone()));
@@ -132,6 +137,9 @@ async fn housekeeping(node: Arc<Node>, messages_total_bytes: u64, stop: watch::R
             Holder::Provider(id) => snapshot.provider(id).is_some(),
         });
         node.health.keep_only(|id| snapshot.provider(id).is_some());
+        node.credentials.keep_only(|(provider, id)| {
+            snapshot.provider(provider).is_some_and(|one| one.has_credential(id))
+        });
         node.listings.keep_only(|id| snapshot.provider(id).is_some());
         node.metrics.forget_breakers();
         node.metrics
@@ -171,6 +179,7 @@ fn scrape_hooks(parts: &Parts) {
         metrics.unpriced_models.set(i64::try_from(unpriced).unwrap_or(i64::MAX));
         metrics.sessions_live.set(i64::try_from(counters.sessions_here(now)).unwrap_or(i64::MAX));
         metrics.bodies.held.set(i64::try_from(bodies.held()).unwrap_or(i64::MAX));
+        credential_metrics(metrics, &node.credentials, &snapshot, now);
         for provider in &snapshot.providers {
             let circuit = health.figures(provider, now);
             let state = match (circuit.open, circuit.half_open) {
@@ -190,6 +199,31 @@ fn scrape_hooks(parts: &Parts) {
         journal_metrics(metrics, &journal);
         counters.measure(metrics);
     }));
+}
+
+fn credential_metrics(
+    metrics: &Metrics,
+    credentials: &CredentialStates,
+    snapshot: &Snapshot,
+    now: Timestamp,
+) {
+    let shown = &metrics.credentials;
+    shown.begin();
+    for provider in &snapshot.providers {
+        for one in provider.with_each_credential() {
+            let seen = credentials.seen(one, now);
+            let key = one.credential.as_ref().map_or(KEY_NAME, |one| &one.name);
+            for window in &seen.windows {
+                shown.window(&provider.name, key, &window.name, window.used);
+            }
+            if let Some(credential) = &one.credential {
+                let CredentialFigures { requests: attempts, failures, .. } = seen.figures;
+                let (is_usable, is_refused) = (seen.is_usable, credential.refused.is_some());
+                let totals = KeyTotals { attempts, failures, is_usable, is_refused };
+                shown.key(&provider.name, key, &totals);
+            }
+        }
+    }
 }
 
 fn journal_metrics(metrics: &Metrics, journal: &crate::ledger::JournalStats) {

@@ -23,6 +23,7 @@ pub(super) enum MessageKind {
     ProviderFailing,
     ProviderRecovered,
     ProviderSwitchedOff,
+    ProviderKeyRefused,
     DailyLeaderboard,
     CostAlert,
     ModelUnpriced,

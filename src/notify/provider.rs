@@ -1,7 +1,7 @@
 //! `provider_failing` and `provider_recovered`: several attempts at a provider in a row failed, and
 //! the first success after that. Each at most once in five minutes for each provider.
 //! `provider_switched_off`: the gateway disabled it; sent by the node that did so. They use the
-//! webhook of `circuit_breaker`.
+//! webhook of `circuit_breaker`, as does `provider_key_refused`: one of several keys was disabled.
 
 use serde::Serialize;
 
@@ -23,6 +23,9 @@ struct ProviderData<'a> {
     /// Probes of its circuit in a row.
     #[serde(skip_serializing_if = "Option::is_none")]
     failed_probes: Option<u32>,
+    /// The name of the key that the provider refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'a str>,
     last_error: Option<&'a str>,
 }
 
@@ -39,13 +42,17 @@ pub(super) async fn changed(
         return Ok(());
     };
     let name = &change.provider_name;
-    let (kind, level, title) = match change.news {
+    let (kind, level, title) = match &change.news {
         ProviderNews::Recovered => {
             (MessageKind::ProviderRecovered, Urgency::Info, format!("Provider {name} works again"))
         }
         ProviderNews::Failing { in_a_row } => {
             let title = format!("Provider {name} is failing: {in_a_row} attempts in a row");
             (MessageKind::ProviderFailing, Urgency::Warning, title)
+        }
+        ProviderNews::KeyRefused { name: key } => {
+            let title = format!("Provider {name} refused its key “{key}”, which was disabled");
+            (MessageKind::ProviderKeyRefused, Urgency::Error, title)
         }
         ProviderNews::SwitchedOff { failed_probes } => {
             let title =
@@ -55,21 +62,26 @@ pub(super) async fn changed(
     };
     let now = notifier.now().await?;
     let notice = format!("{}:{}", kind.as_str(), change.provider_id);
-    let claimed = kind == MessageKind::ProviderSwitchedOff
-        || notifier.node.store.claim_notice(&notice, now, now.plus_ms(QUIET_MS)).await?;
+    let is_once =
+        matches!(kind, MessageKind::ProviderSwitchedOff | MessageKind::ProviderKeyRefused);
+    let claimed =
+        is_once || notifier.node.store.claim_notice(&notice, now, now.plus_ms(QUIET_MS)).await?;
     if !claimed {
         return Ok(());
     }
-    let (failures_in_a_row, failed_probes) = match change.news {
-        ProviderNews::Recovered => (Some(0), None),
-        ProviderNews::Failing { in_a_row } => (Some(in_a_row), None),
-        ProviderNews::SwitchedOff { failed_probes } => (None, Some(failed_probes)),
-    };
+    let (mut failures_in_a_row, mut failed_probes, mut key) = (None, None, None);
+    match &change.news {
+        ProviderNews::Recovered => failures_in_a_row = Some(0),
+        ProviderNews::Failing { in_a_row } => failures_in_a_row = Some(*in_a_row),
+        ProviderNews::KeyRefused { name } => key = Some(&**name),
+        ProviderNews::SwitchedOff { failed_probes: probes } => failed_probes = Some(*probes),
+    }
     let data = ProviderData {
         provider_id: change.provider_id.0,
         provider_name: name,
         failures_in_a_row,
         failed_probes,
+        key,
         last_error: change.last_error.as_deref(),
     };
     let body = message::text(kind, &title, level, change.at, &data);

@@ -21,7 +21,7 @@ use super::upstream::forwarded_reply::ForwardedReply;
 use super::upstream::forwarding::Forwarding;
 use super::upstream::incoming::Incoming;
 use super::upstream::running::Running;
-use super::upstream::{next_peer, verdict};
+use super::upstream::{credential, next_peer, verdict};
 use crate::domain::record::RequestOutcome;
 use crate::domain::strategy::Strategy;
 use crate::formats::peek::Peek;
@@ -164,7 +164,12 @@ impl Exchange {
             if let (Some(key), Some(reply)) = (record.caller.key_id(), forwarded.reply_id())
                 && peek.is_some_and(|peek| peek.leaves_history(request.format))
             {
-                request.gateway.stored_history.note(key, reply, attempt.provider.id);
+                let provider = &attempt.provider;
+                let holder = (provider.id, provider.credential_id());
+                request.gateway.stored_history.note(key, reply, holder);
+            }
+            if let Some(forwarding) = &self.forwarding {
+                credential::served(request, forwarding, attempt);
             }
             attempt.ticket.succeeded(request.gateway.node.clock.now());
             request.gateway.node.metrics.attempt(&attempt.provider.name, "ok");

@@ -10,7 +10,7 @@ use super::pending_replies::PendingReply;
 use super::record::{self, Ending, OpenRecord};
 use super::settle;
 use crate::domain::format::WireFormat;
-use crate::domain::ids::ProviderId;
+use crate::domain::ids::{CredentialId, ProviderId};
 use crate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
 use crate::formats::peek::Peek;
 use crate::formats::usage::{Bill, ReplyState, UsageReader};
@@ -58,11 +58,14 @@ pub(super) fn keep_open(
     ending: &Ending,
     reply: String,
 ) {
+    let asked = record.asked.as_ref();
+    let credential = asked.map_or(CredentialId::KEY, |asked| asked.provider.credential_id());
     let settle::UnfinishedRequest { record, permit, features } =
         record.unfinished(ctx, trace, ending);
-    if let Some(pending) = PendingReply::new(reply, record, features, permit) {
+    if let Some(mut pending) = PendingReply::new(reply, record, features, permit) {
+        pending.credential = credential;
         if let Some(key) = pending.record.key_id {
-            ctx.gateway.stored_history.note(key, &pending.reply, pending.provider);
+            ctx.gateway.stored_history.note(key, &pending.reply, pending.holder());
         }
         if let Some(other) = ctx.gateway.pending_replies.keep(pending) {
             bill_estimate(&ctx.gateway, other, "the provider gave its id to another reply");

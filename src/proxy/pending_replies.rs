@@ -20,10 +20,11 @@ use crate::domain::clock::Timestamp;
 use crate::domain::feature::Feature;
 use crate::domain::feature_policy::FeatureUse;
 use crate::domain::fee::Fee;
-use crate::domain::ids::ProviderId;
+use crate::domain::ids::{CredentialId, ProviderId};
 use crate::domain::record::Record;
 use crate::files;
 use crate::limits::Permit;
+use crate::state::credentials::CredentialPlace;
 
 /// Replies that one node follows at most.
 const MAX: usize = 1_000;
@@ -40,6 +41,8 @@ pub struct PendingReply {
     pub reply: String,
     /// The provider that makes it.
     pub provider: ProviderId,
+    /// The provider's credential of the account that makes it.
+    pub credential: CredentialId,
     /// What is billed if its end is never seen.
     pub record: Record,
     /// What the request uses; after a restart only its containers.
@@ -61,6 +64,8 @@ struct Kept {
     /// The price entries of the request's containers.
     containers: Vec<String>,
     record: Record,
+    #[serde(default)]
+    credential: CredentialId,
 }
 
 /// All of them.
@@ -83,6 +88,7 @@ impl PendingReply {
         Some(Self {
             reply,
             provider,
+            credential: CredentialId::KEY,
             record,
             features,
             permit,
@@ -94,16 +100,22 @@ impl PendingReply {
         })
     }
 
+    /// The account that makes it.
+    pub fn holder(&self) -> CredentialPlace {
+        (self.provider, self.credential)
+    }
+
     /// `None` if the file is damaged.
     fn read(path: &Path) -> io::Result<Option<Self>> {
-        let Ok(Kept { reply, containers, record }) = serde_json::from_slice(&fs::read(path)?)
+        let Ok(Kept { reply, containers, record, credential }) =
+            serde_json::from_slice(&fs::read(path)?)
         else {
             return Ok(None);
         };
         let fees = containers.iter().filter_map(|entry| Fee::by_entry(entry));
         let features = fees.map(|fee| FeatureUse::new(Feature::CodeInterpreter, "tools", fee));
         let read = Self::new(reply, record, features.collect(), None);
-        Ok(read.map(|read| Self { file: Some(path.to_owned()), ..read }))
+        Ok(read.map(|read| Self { file: Some(path.to_owned()), credential, ..read }))
     }
 
     fn text(&self) -> serde_json::Result<Vec<u8>> {
@@ -115,6 +127,7 @@ impl PendingReply {
             reply: self.reply.clone(),
             containers: self.features.iter().filter_map(entry).collect(),
             record: self.record.clone(),
+            credential: self.credential,
         })
     }
 }
@@ -133,6 +146,12 @@ impl PendingReplies {
     /// Whether the provider's reply is not billed yet.
     pub fn has(&self, provider: ProviderId, reply: &str) -> bool {
         self.known.lock().contains_key(&(provider, reply.to_owned()))
+    }
+
+    /// The credential of the account that makes a reply.
+    pub fn credential(&self, provider: ProviderId, reply: &str) -> CredentialId {
+        let known = self.known.lock();
+        known.get(&(provider, reply.to_owned())).map(|one| one.credential).unwrap_or_default()
     }
 
     /// Keeps a reply, in memory and in a file. A file that cannot be written is logged. Returns the

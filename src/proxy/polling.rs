@@ -89,7 +89,7 @@ pub async fn adopt(gateway: &Arc<Gateway>) {
     let Ok((left, running)) = looked else { return };
     for pending in left.iter().chain(&running) {
         if let Some(key) = pending.record.key_id {
-            gateway.stored_history.note(key, &pending.reply, pending.provider);
+            gateway.stored_history.note(key, &pending.reply, pending.holder());
         }
     }
     for mut pending in left {
@@ -155,8 +155,10 @@ async fn poll_provider(gateway: &Gateway, id: ProviderId, due: Vec<(String, Time
     polls.await;
 }
 
-async fn poll(gateway: &Gateway, provider: &Provider, reply: &str) -> Result<(), String> {
+async fn poll(gateway: &Gateway, provider: &Arc<Provider>, reply: &str) -> Result<(), String> {
     let call = StoredCall { method: Method::GET, reply: reply.to_owned(), rest: "" };
+    let credential = gateway.pending_replies.credential(provider.id, reply);
+    let provider = provider.with_credential(credential);
     let answer = probe(provider, ProviderCall::Stored(&call), None, TIME_LIMIT).await;
     let answer = answer.map_err(|error| error.text)?;
     let its = (provider.id, reply);

@@ -91,11 +91,17 @@ impl OpenRecord {
         };
         let Some(asked) = &self.asked else { return };
         let changes = self.bill.as_ref().and_then(|bill| usage::describe_changes(&bill.changes));
+        let said = ending.error.clone().or(changes);
+        let key = asked.provider.credential.as_ref().map(|one| format!("key “{}”", one.name));
+        let said = match (key, said) {
+            (Some(key), Some(said)) => Some(format!("{key}: {said}")),
+            (key, said) => key.or(said),
+        };
         self.decisions.push(Decision {
             provider_id: Some(asked.provider.id),
             provider_name: asked.provider.name.as_str().into(),
             step,
-            detail: ending.error.as_deref().or(changes.as_deref()).map(Arc::from),
+            detail: said.map(Arc::from),
             status: Some(ending.status),
             at_ms: millis(ended - ctx.started),
             took_ms: Some(millis(ended - asked.began)),

@@ -51,7 +51,7 @@ pub struct CircuitChange {
 }
 
 /// News about a provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProviderNews {
     /// This many attempts in a row have failed.
     Failing {
@@ -60,6 +60,11 @@ pub enum ProviderNews {
     },
     /// An attempt succeeded after a reported failure.
     Recovered,
+    /// It refused one of its keys, which the gateway disabled.
+    KeyRefused {
+        /// What the administrator calls the key.
+        name: Arc<str>,
+    },
     /// The gateway disabled it.
     SwitchedOff {
         /// Failed probes of its circuit in a row, on all nodes together.

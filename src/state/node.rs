@@ -8,7 +8,9 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 
 use super::unpriced_models::UnpricedModels;
-use super::{AdminToken, Conditions, Events, Health, Listings, Rejections, State};
+use super::{
+    AdminToken, Conditions, CredentialStates, Events, Health, Listings, Rejections, State,
+};
 use crate::config::Live;
 use crate::domain::clock::Clock;
 use crate::limits::Counters;
@@ -29,6 +31,8 @@ pub struct Node {
     pub metrics: Arc<Metrics>,
     /// Circuits and cooldowns of providers.
     pub health: Arc<Health>,
+    /// Cooldowns and windows of providers' credentials.
+    pub credentials: CredentialStates,
     /// The faults of this node as a whole.
     pub conditions: Conditions,
     /// Events, for live views and other subscribers.

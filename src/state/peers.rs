@@ -1,6 +1,6 @@
 //! Shares the providers' health with other nodes, through Redis.
 //!
-//! Each change is stored in a hash (`PREFIX:circuits`), for nodes that join or restart, and
+//! So are cooldowns and windows of their credentials. Each change is stored in a hash (`PREFIX:circuits`), for nodes that join or restart, and
 //! published to the running ones. No request waits for this: while Redis is lost every node keeps
 //! its own circuits. Changes made meanwhile are sent when Redis is back, and the later change wins.
 
@@ -12,6 +12,7 @@ use redis::RedisError;
 use redis::aio::{MultiplexedConnection, PubSub};
 
 use super::Node;
+use super::credentials::update::CredentialUpdate;
 use super::health::update::HealthUpdate;
 use crate::redis::{Primary, Server};
 
@@ -19,6 +20,8 @@ const TIME_LIMIT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(500);
 /// Heartbeat of the connection.
 const BEAT: Duration = Duration::from_secs(5);
+/// Interval between two looks for changed windows of accounts, which each reply may cause.
+const WINDOWS: Duration = Duration::from_secs(1);
 /// The stored state expires if no circuit changes for this long.
 const KEEP_MS: i64 = 7 * 86_400_000;
 
@@ -94,6 +97,7 @@ impl Peers {
     async fn serve(&self, mut connection: MultiplexedConnection, listening: PubSub) -> PeerFault {
         let mut heard = listening.into_on_message();
         let mut beat = tokio::time::interval(BEAT);
+        let mut windows = tokio::time::interval(WINDOWS);
         loop {
             let done = tokio::select! {
                 message = heard.next() => match message.and_then(|message| message.get_payload::<String>().ok()) {
@@ -104,6 +108,8 @@ impl Peers {
                     None => Err(PeerFault::Ended),
                 },
                 () = self.node.health.marked() => self.tell(&mut connection).await,
+                () = self.node.credentials.marked() => self.tell(&mut connection).await,
+                _ = windows.tick() => self.tell(&mut connection).await,
                 _ = beat.tick() => {
                     within(redis::cmd("PING").query_async::<redis::Value>(&mut connection)).await.map(|_| ())
                 }
@@ -116,7 +122,12 @@ impl Peers {
 
     fn apply_update(&self, text: &str) {
         let snapshot = self.node.state.snapshot();
-        if let Some(update) = HealthUpdate::read(text)
+        if let Some(update) = CredentialUpdate::read(text) {
+            let (provider, id) = update.place;
+            if snapshot.provider(provider).is_some_and(|one| one.has_credential(id)) {
+                self.node.credentials.apply_update(update, self.node.clock.now());
+            }
+        } else if let Some(update) = HealthUpdate::read(text)
             && let Some(provider) = snapshot.provider(update.provider)
         {
             self.node.health.apply_update(&update, provider);
@@ -125,7 +136,18 @@ impl Peers {
 
     async fn tell(&self, connection: &mut MultiplexedConnection) -> Result<(), PeerFault> {
         let news = self.node.health.take_updates();
+        let credentials = self.node.credentials.take_updates();
+        if news.is_empty() && credentials.is_empty() {
+            return Ok(());
+        }
         let mut all = redis::pipe();
+        for update in &credentials {
+            let text = update.to_text();
+            all.hset(self.stored(), update.field(), &text)
+                .ignore()
+                .publish(self.channel(), &text)
+                .ignore();
+        }
         for update in &news {
             let text = update.to_text();
             all.hset(self.stored(), update.provider.0, &text)
@@ -137,6 +159,8 @@ impl Peers {
         let done = within(all.query_async::<()>(connection)).await;
         if done.is_err() {
             news.iter().for_each(|update| self.node.health.mark_changed(update.provider));
+            let places = credentials.iter().map(|update| update.place);
+            places.for_each(|place| self.node.credentials.mark_changed(place));
         }
         done
     }

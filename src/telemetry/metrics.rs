@@ -19,6 +19,7 @@ use super::bodies::BodyMetrics;
 use super::breakdown::Breakdowns;
 use super::cache_misses::CacheMissMetrics;
 use super::connections::ConnectionMetrics;
+use super::credentials::CredentialMetrics;
 use super::exemplars::Exemplars;
 use super::forget::forget;
 use super::jobs::JobMetrics;
@@ -100,6 +101,8 @@ pub struct Metrics {
     pub connections: ConnectionMetrics,
     /// Failed attempts by kind, and each provider's state.
     pub provider_health: ProviderHealthMetrics,
+    /// Keys of providers, and windows of their accounts.
+    pub credentials: CredentialMetrics,
     /// Requests in flight.
     pub requests_live: IntGauge,
     /// Streamed replies being relayed now.
@@ -180,6 +183,7 @@ impl Metrics {
             hooks: Mutex::default(),
             connections: ConnectionMetrics::register(&on)?,
             provider_health: ProviderHealthMetrics::register(&on)?,
+            credentials: CredentialMetrics::register(&on)?,
             requests_live: on
                 .gauge("tollgate_requests_in_flight", "Requests being handled now.")?,
             streams_live: on
@@ -281,6 +285,7 @@ impl Metrics {
         forget(&self.tokens, &keep);
         forget(&self.cost, &keep);
         self.provider_health.keep(&keep);
+        self.credentials.keep(&keep);
     }
 
     /// Whether Redis answers, for one of its uses (so far `counters` only).

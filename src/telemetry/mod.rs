@@ -12,6 +12,7 @@ mod bodies;
 mod breakdown;
 mod cache_misses;
 mod connections;
+mod credentials;
 mod exemplars;
 mod forget;
 mod forward;
@@ -36,6 +37,7 @@ mod sharing;
 
 pub use access::{RejectedLine, access_log, access_rejected};
 pub use bodies::BodyMetrics;
+pub use credentials::{CredentialMetrics, KeyTotals};
 pub use exemplars::{Exemplar, Exemplars};
 pub use forward::{Forwarded, LogReceiver, forward_log};
 pub use jobs::{Delivery, JobMetrics};

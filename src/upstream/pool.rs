@@ -25,7 +25,7 @@ use super::resolve::{ResolveError, Resolver};
 use super::tokens::TokenSource;
 use crate::domain::clock::Timestamp;
 use crate::domain::fast_map::FastMap;
-use crate::domain::ids::ProviderId;
+use crate::domain::ids::{CredentialId, ProviderId};
 use crate::domain::provider::Provider;
 
 /// Streams that one HTTP/2 connection carries at most.
@@ -40,12 +40,12 @@ pub struct Upstreams {
     /// no boxed future, and no look at pools of other protocols.
     plain: Http1Connector,
     resolver: Arc<Resolver>,
-    targets: RwLock<FastMap<(ProviderId, Timestamp), Arc<ParsedAddress>>>,
+    targets: RwLock<FastMap<(ProviderId, CredentialId, Timestamp), Arc<ParsedAddress>>>,
     /// Counts the connections that were requested outside the pool.
     fresh: AtomicU64,
 }
 
-/// A provider's parsed address, once per version of its record.
+/// A provider's parsed address, once per version of its record and for each of its credentials.
 struct ParsedAddress {
     endpoint: Arc<Endpoint>,
     proxy: Option<Endpoint>,
@@ -238,7 +238,7 @@ impl Upstreams {
     }
 
     fn target(&self, provider: &Provider) -> Result<Arc<ParsedAddress>, LinkError> {
-        let version = (provider.id, provider.updated_at);
+        let version = (provider.id, provider.credential_id(), provider.updated_at);
         if let Some(target) = self.targets.read().get(&version) {
             return Ok(Arc::clone(target));
         }

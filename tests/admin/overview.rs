@@ -161,18 +161,22 @@ async fn every_provider_has_a_health_record_and_a_reset_closes_its_circuit() {
     let (tripped, unused) = (gate.provider("tripped").await, gate.provider("unused").await);
     trip(&gate, tripped);
     let health = gate.admin("providers/getProvidersHealthStatus", json!({})).await.data();
+    let key = json!({
+        "name": "key", "isUsable": true, "cooldownUntil": null, "requests": 0, "failures": 0, "lastUsedAt": null,
+        "lastError": null, "windows": [], "isNearlyUsedUp": false,
+    });
     let open = json!({
         "providerId": tripped, "providerName": "tripped", "state": "OPEN", "halfOpen": false, "failureCount": 5,
         "successCount": 0, "failedProbes": 0, "lastFailureTime": NOON.to_iso(), "lastSuccessTime": null,
         "openUntil": NOON.plus_ms(1_800_000).to_iso(), "recoversInMs": 1_800_000, "health": "circuit_open",
         "lastError": null, "failingSince": null, "failedInARow": 0, "recentAttempts": 0, "recentFailures": 0,
-        "recentFailureRate": 0,
+        "recentFailureRate": 0, "credentials": [key],
     });
     let never = json!({
         "providerId": unused, "providerName": "unused", "state": "CLOSED", "halfOpen": false, "failureCount": 0,
         "successCount": 0, "failedProbes": 0, "lastFailureTime": null, "lastSuccessTime": null, "health": "never_used",
         "lastError": null, "failingSince": null, "failedInARow": 0, "recentAttempts": 0, "recentFailures": 0,
-        "recentFailureRate": 0,
+        "recentFailureRate": 0, "credentials": [key],
     });
     assert_eq!(health, json!([open, never]));
     gate.clock.advance_ms(1_800_000);

@@ -14,6 +14,7 @@ on_both!(
     a_database_that_no_gateway_has_used_yet_is_furnished,
     a_running_gateway_takes_a_change_of_its_database_over,
     a_provider_that_the_gateway_disabled_stays_disabled,
+    a_key_that_the_gateway_disabled_stays_disabled,
 );
 
 fn file(url: &str, daily: u32) -> String {
@@ -191,6 +192,39 @@ async fn a_running_gateway_takes_a_change_of_its_database_over(backend: Backend)
     while ask(&bed, &key).await != 200 {
         assert!(began.elapsed() < std::time::Duration::from_secs(30), "{}", bed.gateway.log());
     }
+}
+
+async fn a_key_that_the_gateway_disabled_stays_disabled(backend: Backend) {
+    let bed = Bed::start(backend).await;
+    let further = "    credentials:\n      - name: b\n        key: a-second-upstream-credential\n";
+    let text = file("https://llm.example.com", 5);
+    let text = text.replace("    key: an-", &format!("{further}    key: an-"));
+    let said = bed.apply(Way::Api, &text, &[]);
+    assert!(!said.contains("a-second-upstream"), "{said}");
+    let key = async || {
+        let all = bed.gateway.admin("providers/getProviders", json!({})).await;
+        all[0]["credentials"][0].clone()
+    };
+    let id = key().await["id"].as_i64().unwrap();
+    let off = json!([{"id": 0, "name": "key", "isEnabled": true}, {"id": id, "name": "b", "isEnabled": false,
+        "refused": {"kind": "status", "status": 401, "message": "no", "at": 1_700_000_000_000_i64}}]);
+    bed.meddle(&format!("UPDATE providers SET credentials = '{off}'")).await;
+    for _ in 0..2 {
+        let said = bed.apply(Way::Api, &text, &[]);
+        assert!(said.contains("No changes"), "{said}");
+    }
+    assert!(!bed.export(Way::Api).contains("is_enabled: false"), "{}", bed.export(Way::Api));
+    bed.apply(Way::Api, &text.replace("    key: an-", "    weight: 7\n    key: an-"), &[]);
+    assert_eq!(
+        (&key().await["isEnabled"], &key().await["refused"]["status"]),
+        (&json!(false), &json!(401))
+    );
+    let said = bed.apply(Way::Api, &text.replace("a-second-", "another-second-"), &[]);
+    assert!(said.contains("credentials") && !said.contains("second-upstream"), "{said}");
+    assert_eq!((&key().await["isEnabled"], key().await["refused"].is_null()), (&json!(true), true));
+    // A document with the list left out removes it.
+    bed.apply(Way::Api, &file("https://llm.example.com", 5), &[]);
+    assert!(key().await.is_null());
 }
 
 async fn a_provider_that_the_gateway_disabled_stays_disabled(backend: Backend) {

@@ -16,6 +16,7 @@ mod end;
 mod failover;
 mod frozen;
 mod jobs;
+mod keys;
 mod late;
 mod limits;
 mod loss;

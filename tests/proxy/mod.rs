@@ -59,6 +59,7 @@ mod refused_heads;
 mod refused_reasoning;
 mod reload;
 mod seen;
+mod several_keys;
 mod stored_history;
 mod streams;
 mod supervised;

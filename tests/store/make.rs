@@ -9,7 +9,7 @@ use tollgate::domain::feature::Feature;
 use tollgate::domain::feature_policy::FeaturePolicy;
 use tollgate::domain::format::WireFormat;
 use tollgate::domain::group::Groups;
-use tollgate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
+use tollgate::domain::ids::{CredentialId, KeyId, ProviderId, RequestId, SessionId, UserId};
 use tollgate::domain::key::{CacheTtl, Key, KeyHash};
 use tollgate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
 use tollgate::domain::money::NanoUsd;
@@ -19,6 +19,7 @@ use tollgate::domain::provider::{
     ProviderType, SwitchedOff,
 };
 use tollgate::domain::provider_auth::ProviderAuth;
+use tollgate::domain::provider_credential::ProviderCredential;
 use tollgate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
 use tollgate::domain::secret::Secret;
 use tollgate::domain::usage::{ServiceTier, Usage};
@@ -117,6 +118,23 @@ pub fn provider() -> Provider {
         header_secrets: Vec::new(),
         query: vec![("z".to_owned(), "y&".to_owned()), ("a".to_owned(), String::new())],
         path_template: Some("/{model}/{path}".to_owned()),
+        credentials: vec![
+            ProviderCredential::of_key(),
+            ProviderCredential {
+                id: CredentialId(i64::MAX),
+                name: "it's “b”".to_owned(),
+                is_enabled: false,
+                refused: Some(LastError {
+                    kind: "status".to_owned(),
+                    status: Some(401),
+                    message: "no".to_owned(),
+                    at: NOON,
+                }),
+            },
+        ],
+        variants: Vec::new(),
+        credential: None,
+        quota_guard: Some(95),
         is_enabled: false,
         weight: 100,
         priority: i32::MIN,

@@ -8,7 +8,9 @@ use tollgate::crypto::vault::Vault;
 use tollgate::domain::clock::Clock;
 use tollgate::domain::secret::Secret;
 use tollgate::limits::Counters;
-use tollgate::state::{AdminToken, Conditions, Events, Health, Node, RejectedRequests, State};
+use tollgate::state::{
+    AdminToken, Conditions, CredentialStates, Events, Health, Node, RejectedRequests, State,
+};
 use tollgate::store::Store;
 use tollgate::telemetry::Metrics;
 
@@ -27,6 +29,7 @@ pub async fn node(store: Store, counters: Counters, clock: Arc<dyn Clock>) -> Ar
         counters,
         metrics: Arc::new(Metrics::new().unwrap()),
         health: Arc::new(Health::new(events.clone())),
+        credentials: CredentialStates::default(),
         conditions: Conditions::default(),
         events,
         live: Arc::new(ArcSwap::from_pointee(config.live)),
@@ -47,6 +50,7 @@ pub fn beside(node: &Node, clock: Arc<dyn Clock>) -> Arc<Node> {
         counters: node.counters.clone(),
         metrics: Arc::clone(&node.metrics),
         health: Arc::clone(&node.health),
+        credentials: CredentialStates::default(),
         conditions: Conditions::default(),
         events: Events::default(),
         live: Arc::clone(&node.live),

@@ -28,6 +28,11 @@ impl Upstream {
         self.post("/mock/default", directive).await;
     }
 
+    /// The directive for every following request with this credential.
+    pub async fn default_for(&self, key: &str, directive: Value) {
+        self.post(&format!("/mock/default?key={key}"), directive).await;
+    }
+
     /// Directives, each for one of the following requests.
     pub async fn script(&self, directives: Value) {
         self.post("/mock/script", directives).await;

@@ -11,6 +11,7 @@ on_both!(
     configured_keys_are_rotated_while_the_gateway_serves,
     a_text_that_opens_with_neither_key_stops_the_rotation,
     rotations_and_writes_at_once_lose_nothing,
+    several_keys_of_a_provider_are_rotated_with_it,
 );
 
 async fn furnish(bed: &Bed) -> String {
@@ -72,6 +73,29 @@ async fn configured_keys_are_rotated_while_the_gateway_serves(backend: Backend) 
     // A text that the old key sealed no longer opens.
     bed.meddle(&format!("UPDATE providers SET key_cipher = '{sealed}' WHERE name = 'one'")).await;
     bed.gateway.readiness_shows(|_, parts| is_degraded(parts)).await;
+}
+
+async fn several_keys_of_a_provider_are_rotated_with_it(backend: Backend) {
+    let mut bed = Bed::start(backend, &[("TOLLGATE_SECRET_KEY", OLD)]).await;
+    let user = bed.user().await;
+    let id = bed.provider("many", "credential-one", 1).await;
+    let further = json!([{"name": "b", "key": "credential-two"}]);
+    bed.gateway
+        .admin("providers/editProvider", json!({"providerId": id, "credentials": further}))
+        .await;
+    bed.gateway.set("TOLLGATE_SECRET_KEY", NEW);
+    bed.gateway.set("TOLLGATE_SECRET_KEY_PREVIOUS", OLD);
+    bed.restart().await;
+    let said = bed.done(&["secret", "rotate"]);
+    assert!(said.contains("re-encrypted 1 of 1 stored texts"), "{said}");
+    bed.gateway.unset("TOLLGATE_SECRET_KEY_PREVIOUS");
+    bed.restart().await;
+    let mut used = [bed.credential_used(&user).await, bed.credential_used(&user).await];
+    used.sort();
+    assert_eq!(used, ["credential-one", "credential-two"].map(|key| Ok(key.to_owned())));
+    for (_, cipher) in bed.ciphers().await {
+        assert!(!cipher.contains("credential"), "{cipher}");
+    }
 }
 
 async fn a_text_that_opens_with_neither_key_stops_the_rotation(backend: Backend) {

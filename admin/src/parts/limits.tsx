@@ -19,7 +19,7 @@ type MoneyLimit =
   | "limitTotalUsd";
 
 /** "resets Mon 00:00": within a week the weekday is enough. */
-function when(at: string, format: Format): string {
+export function resetsAt(at: string, format: Format): string {
   const date = new Date(at);
   const far = date.getTime() - Date.now() > 6 * 86_400_000;
   const soon = date.getTime() - Date.now() < 20 * 3_600_000;
@@ -38,7 +38,7 @@ function Note({ cost: { resetAt, reserved } }: { cost: Cost }) {
   const format = useFormat();
   const parts = [
     reserved > 0 && t("people.reserved", { amount: money(reserved, format) }),
-    resetAt && t("people.resets", { when: when(resetAt, format) }),
+    resetAt && t("people.resets", { when: resetsAt(resetAt, format) }),
   ];
   return (
     <span title={reserved > 0 ? t("people.reservedHelp") : undefined}>

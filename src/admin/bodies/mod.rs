@@ -30,7 +30,9 @@ pub use features::{FeatureList, GroupFields, features};
 pub use moment::Moment;
 pub use number::{Fraction, Id, Usd, Whole};
 pub use patch::{Patch, Plain, Sent};
-pub use provider::{CredentialText, CustomHeaders, PathTemplate, QueryParameters};
+pub use provider::{
+    CredentialEntry, CredentialFields, CredentialText, CustomHeaders, PathTemplate, QueryParameters,
+};
 pub use read::{Input, read};
 pub use shape::Shape;
 pub use target::{Edit, Nothing, Part, With};

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use schemars::SchemaGenerator;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::kind::{FieldKind, kind};
@@ -11,6 +12,7 @@ use crate::admin::envelope::Code;
 use crate::admin::reasons::Reason;
 use crate::domain::credentials::CustomHeader;
 use crate::domain::path_template;
+use crate::domain::provider_credential::ProviderCredential;
 use crate::domain::secret::{Secret, is_masked};
 use crate::upstream::headers::may_be_added;
 
@@ -24,6 +26,55 @@ const LARGEST_JSON: usize = 16_384;
 /// A credential that is sent in a header, or one as a JSON object that is exchanged for a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CredentialText(pub String);
+
+/// As [`CredentialText`]; a masked one stands for the stored one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptCredential(pub String);
+
+/// One of a provider's further credentials.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CredentialFields {
+    /// What it is called: no two of a provider have one name, and none is called `key`.
+    pub name: Text<1, 64>,
+    /// Its text. Left out or masked: the stored one of this name.
+    #[serde(default)]
+    pub key: Option<KeptCredential>,
+    /// Whether requests use it.
+    #[serde(default = "enabled")]
+    pub is_enabled: bool,
+}
+
+/// The same without bounds.
+#[derive(Debug, Clone)]
+pub struct CredentialEntry {
+    /// Its name.
+    pub name: String,
+    /// Its new text; `None`: the stored one.
+    pub key: Option<Secret>,
+    /// Whether requests use it.
+    pub is_enabled: bool,
+}
+
+const fn enabled() -> bool {
+    true
+}
+
+impl CredentialEntry {
+    /// A stored one that stays as it is.
+    pub fn kept(stored: &ProviderCredential) -> Self {
+        Self { name: stored.name.clone(), key: None, is_enabled: stored.is_enabled }
+    }
+}
+
+impl Plain for CredentialFields {
+    type Out = CredentialEntry;
+
+    fn plain(self) -> CredentialEntry {
+        let key = self.key.map(|key| key.0).filter(|key| !is_masked(key)).map(Secret::new);
+        CredentialEntry { name: self.name.plain(), key, is_enabled: self.is_enabled }
+    }
+}
 
 /// Names and values of headers. Names are in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +103,19 @@ impl FieldKind for CredentialText {
 
     fn describe(_: &mut SchemaGenerator) -> Value {
         json!({ "type": "string", "pattern": PATTERN, "minLength": 1, "maxLength": LARGEST_JSON })
+    }
+}
+
+impl FieldKind for KeptCredential {
+    fn take(json: &Value) -> Result<Self, Faults> {
+        match json.as_str().filter(|text| is_masked(text)) {
+            Some(mask) => Ok(Self(mask.to_owned())),
+            None => CredentialText::take(json).map(|text| Self(text.0)),
+        }
+    }
+
+    fn describe(_: &mut SchemaGenerator) -> Value {
+        json!({ "type": "string", "minLength": 1, "maxLength": LARGEST_JSON })
     }
 }
 
@@ -148,6 +212,7 @@ impl FieldKind for PathTemplate {
 }
 
 kind!([] CredentialText => String);
+kind!([] KeptCredential => String);
 kind!([] CustomHeaders => Vec<(String, String)>);
 kind!([] QueryParameters => Vec<(String, String)>);
 kind!([] PathTemplate => String);

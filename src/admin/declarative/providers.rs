@@ -4,7 +4,7 @@
 //! and applying a document does not enable it again, unless its address, proxy, type or credential
 //! changes.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::form::{self, Form};
 use super::names::{self, RecordNames};
@@ -12,8 +12,9 @@ use super::secrets::{self, WithKey, Written};
 use super::section::{self, Row, Section};
 use super::work::Work;
 use crate::admin::actions::providers::fields::{self, ProviderFields};
+use crate::admin::actions::providers::several::WantedCredentials;
 use crate::admin::actions::providers::{credentials, destination, is_another};
-use crate::admin::bodies::Shape;
+use crate::admin::bodies::{Patch, Shape};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::reasons::Reason;
 use crate::admin::records::provider::ProviderRecord;
@@ -27,6 +28,9 @@ use crate::store::StoredProvider;
 
 /// The upstream's credential.
 pub(super) const CREDENTIAL: &str = "key";
+
+/// Further credentials.
+const CREDENTIALS: &str = "credentials";
 
 /// Its own headers, which may have secret parts.
 const HEADERS: &str = "custom_headers";
@@ -48,9 +52,18 @@ impl Section for WithKey<Provider> {
     fn form(&self) -> Result<Option<Form>, ApiError> {
         let mut shown = self.record.clone();
         shown.is_enabled |= shown.switched_off.is_some();
+        for one in &mut shown.credentials {
+            one.is_enabled |= one.refused.is_some();
+        }
         let credentials = credentials_of(self);
         let record = ProviderRecord::new(&shown, credentials.as_ref());
-        form::of(&record, Shape::of::<ProviderFields>()).map(Some)
+        let mut form = form::of(&record, Shape::of::<ProviderFields>())?;
+        let further = record
+            .credentials
+            .iter()
+            .map(|one| json!({ "name": one.name, "key": one.key, "is_enabled": one.is_enabled }));
+        form.insert(CREDENTIALS.to_owned(), further.collect());
+        Ok(Some(form))
     }
 
     fn target(&self) -> String {
@@ -58,11 +71,15 @@ impl Section for WithKey<Provider> {
     }
 
     fn secret(&self, before: Option<&Self>) -> Option<&'static str> {
-        let parts = |of: &Self| credentials_of(of).map(|one| (one.header_secrets(), one.key));
-        match (parts(self), before.and_then(parts)) {
+        match (credentials_of(self), before.and_then(credentials_of)) {
             _ if !self.is_another => None,
-            (Some((headers, key)), Some((old_headers, old_key))) if key == old_key => {
-                (headers != old_headers).then_some(HEADERS)
+            (Some(new), Some(old)) if new.key == old.key => {
+                let texts = |of: &Credentials| -> Vec<Secret> {
+                    of.others.iter().map(|(_, text)| text.clone()).collect()
+                };
+                let differs = |is_other, field| if is_other { Some(field) } else { None };
+                differs(texts(&new) != texts(&old), CREDENTIALS)
+                    .or_else(|| differs(new.header_secrets() != old.header_secrets(), HEADERS))
             }
             _ => Some(CREDENTIAL),
         }
@@ -161,8 +178,21 @@ fn read(
         }
     }
     let headers = credentials::headers_of(&sent.custom_headers).unwrap_or_default();
-    let headers = unsealed(work, headers, &secrets::purpose_of(&target), at);
-    match merged(work.desk.vault, before, &target, key, headers) {
+    let purpose = secrets::purpose_of(&target);
+    let headers = unsealed(work, headers, &purpose, at);
+    let mut further = WantedCredentials::of(&sent, true);
+    if let Patch::Set(list) = &mut further.list {
+        for (index, one) in list.iter_mut().enumerate() {
+            let place = format!("{at}/{CREDENTIALS}/{index}/{CREDENTIAL}");
+            let written = one.key.take().map(|key| Written::read(Some(key.expose().into())));
+            one.key = written.and_then(|written| written.opened(work, &purpose, &place).flatten());
+        }
+    } else {
+        further.list = Patch::Clear;
+    }
+    further.key_is_enabled = Some(further.key_is_enabled.unwrap_or(true));
+    let now = work.desk.now;
+    match merged(work.desk.vault, before, &mut target, key, headers, further, now) {
         Ok(packed) => Ok(Some((target, packed))),
         Err(refusal) => {
             work.faults.take(at, refusal)?;
@@ -197,21 +227,28 @@ fn unsealed(
 fn merged(
     vault: &Vault,
     before: Option<&StoredProvider>,
-    target: &Provider,
+    target: &mut Provider,
     key: Option<Secret>,
     headers: Vec<CustomHeader>,
+    further: WantedCredentials,
+    now: Timestamp,
 ) -> Result<Option<Secret>, ApiError> {
     let stored = before.and_then(|before| credentials_of(&opened(vault, before)));
     // What cannot be opened stays, unless it is written.
     let is_unknown = key.is_none() && stored.is_none();
-    let wanted = credentials::merge(stored.unwrap_or_default(), key, Some(headers))?;
+    let stored = stored.unwrap_or_default();
+    let old_key = stored.key.clone();
+    let mut wanted = credentials::merge(stored, key, Some(headers))?;
+    target.credentials = before.map(|old| old.provider.credentials.clone()).unwrap_or_default();
+    further.merge(target, &old_key, &mut wanted, now)?;
     if let Some(before) = before {
         destination::check(&before.provider, target, &wanted)?;
     }
     if !wanted.keeps_key {
         credentials::check_key(target, &wanted.credentials.key)?;
     }
-    match (is_unknown, wanted.credentials.headers.is_empty()) {
+    let Credentials { headers, others, .. } = &wanted.credentials;
+    match (is_unknown, headers.is_empty() && others.is_empty()) {
         (false, _) => Ok(Some(wanted.credentials.packed())),
         (true, true) => Ok(None),
         (true, false) => {
@@ -251,7 +288,12 @@ pub(super) fn exported(
         let shown = |text: &Secret| secret(&opened.record, text);
         let key = credentials.as_ref().map_or_else(|| Ok(MASK.into()), |one| shown(&one.key))?;
         form.insert(CREDENTIAL.to_owned(), key);
-        let headers = credentials.map(|one| one.headers).unwrap_or_default();
+        let Credentials { headers, others, .. } = credentials.unwrap_or_default();
+        if let Some(Value::Array(list)) = form.get_mut(CREDENTIALS) {
+            for (one, (_, text)) in list.iter_mut().zip(&others) {
+                one[CREDENTIAL] = shown(text)?;
+            }
+        }
         if let Some(Value::Object(texts)) = form.get_mut(HEADERS) {
             for header in headers {
                 let value = header.try_replaced(|part| {

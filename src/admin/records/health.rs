@@ -6,9 +6,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Exact, Iso};
-use crate::domain::provider::Provider;
+use crate::domain::provider::{LastError, Provider};
+use crate::domain::provider_credential::KEY_NAME;
 use crate::policy::breaker::BreakerFigures;
 use crate::policy::provider_state::Recent;
+use crate::policy::quota::QuotaWindow;
+use crate::state::credentials::CredentialSeen;
 use crate::state::health::attempts::{AttemptError, Seen};
 use rust_decimal::Decimal;
 
@@ -65,6 +68,8 @@ pub struct ProviderHealth {
     pub recent_failures: u32,
     /// The same in percent, with two digits after the point.
     pub recent_failure_rate: Exact,
+    /// Its credentials, that in `key` first.
+    pub credentials: Vec<CredentialHealth>,
 }
 
 /// A failed attempt.
@@ -93,10 +98,94 @@ impl From<&AttemptError> for AttemptErrorRecord {
     }
 }
 
+impl From<&LastError> for AttemptErrorRecord {
+    fn from(error: &LastError) -> Self {
+        Self {
+            kind: error.kind.clone().into(),
+            status: error.status,
+            message: error.message.clone(),
+            at: Iso(error.at),
+        }
+    }
+}
+
+/// How one of a provider's credentials does.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CredentialHealth {
+    /// As in the provider's `credentials`; that of `key` is called `key`.
+    pub name: String,
+    /// It is enabled, and has no cooldown of its own.
+    pub is_usable: bool,
+    /// The end of its own cooldown, where the provider has several; `null` = it has none.
+    pub cooldown_until: Option<Iso>,
+    /// Attempts with it on the node that answers, where the provider has several.
+    pub requests: u64,
+    /// Those of them that failed.
+    pub failures: u64,
+    /// When the last of them began; `null` = none since the gateway started.
+    pub last_used_at: Option<Iso>,
+    /// The last failed one.
+    pub last_error: Option<AttemptErrorRecord>,
+    /// The windows of its account, as the latest replies on any node tell them.
+    pub windows: Vec<WindowRecord>,
+    /// More of one of them is used than the provider's `quota_guard` allows.
+    pub is_nearly_used_up: bool,
+}
+
+/// A window of an account.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WindowRecord {
+    /// As the provider's headers have it: `5h`, `7d`, `requests`, `input-tokens`, `primary`, …
+    pub name: String,
+    /// The used share in percent, with one digit after the point.
+    pub used_percent: Exact,
+    /// Its size; `null` where it is not told.
+    pub limit: Option<u64>,
+    /// What is left of it; `null` where that is not told.
+    pub remaining: Option<u64>,
+    /// When it is reset; `null` where that is not told.
+    pub resets_at: Option<Iso>,
+    /// When the reply with these figures arrived.
+    pub seen_at: Iso,
+}
+
+impl CredentialHealth {
+    /// `provider`: with this credential.
+    pub fn new(provider: &Provider, seen: CredentialSeen) -> Self {
+        let figures = seen.figures;
+        let window = |one: QuotaWindow| WindowRecord {
+            name: one.name.into(),
+            used_percent: Exact(Decimal::new(i64::from(one.used), 1).normalize()),
+            limit: one.limit,
+            remaining: one.remaining,
+            resets_at: one.resets_at.map(Iso),
+            seen_at: Iso(one.seen_at),
+        };
+        Self {
+            name: provider.credential.as_ref().map_or(KEY_NAME, |one| &one.name).to_owned(),
+            is_usable: seen.is_usable,
+            cooldown_until: seen.cooldown_until.map(Iso),
+            requests: figures.requests,
+            failures: figures.failures,
+            last_used_at: figures.last_used.map(Iso),
+            last_error: figures.last_error.map(|error| AttemptErrorRecord::from(&*error)),
+            windows: seen.windows.into_iter().map(window).collect(),
+            is_nearly_used_up: seen.is_nearly_used_up,
+        }
+    }
+}
+
 impl ProviderHealth {
     /// `circuit`: the state of the provider's circuit. `seen`: how the provider's attempts ended on
     /// this node.
-    pub fn new(provider: &Provider, circuit: &BreakerFigures, seen: &Seen) -> Self {
+    pub fn new(
+        provider: &Provider,
+        circuit: &BreakerFigures,
+        seen: &Seen,
+        credentials: Vec<CredentialHealth>,
+    ) -> Self {
         let error = |error: &std::sync::Arc<AttemptError>| AttemptErrorRecord::from(&**error);
         let last_error = seen.last_error.as_ref();
         Self {
@@ -120,6 +209,7 @@ impl ProviderHealth {
             recent_attempts: seen.recent.attempts,
             recent_failures: seen.recent.failures,
             recent_failure_rate: rate(seen.recent),
+            credentials,
         }
     }
 }

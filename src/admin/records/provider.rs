@@ -11,7 +11,8 @@ use super::limits::{LimitsRecord, described};
 use super::{Exact, Iso};
 use crate::domain::credentials::Credentials;
 use crate::domain::provider::{Provider, SwitchedOff};
-use crate::domain::secret::MASK;
+use crate::domain::provider_credential::ProviderCredential;
+use crate::domain::secret::{MASK, Secret};
 
 /// An upstream provider; its key is masked.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -40,6 +41,14 @@ pub struct ProviderRecord {
     pub query: BTreeMap<String, String>,
     /// The path of calls after `url`; `null` = as the type has it.
     pub path_template: Option<String>,
+    /// Further credentials, which take turns with `key`.
+    pub credentials: Vec<CredentialRecord>,
+    /// Whether `key` is used beside them.
+    pub key_is_enabled: bool,
+    /// Why the gateway itself disabled `key`: the provider refused it.
+    pub key_refused: Option<AttemptErrorRecord>,
+    /// Percent of a window of its account above which a credential is passed over; `null` = never.
+    pub quota_guard: Option<u32>,
     /// A disabled provider gets no requests.
     pub is_enabled: bool,
     /// The share among providers of the same priority, 1–100.
@@ -117,6 +126,10 @@ impl ProviderRecord {
             custom_headers: headers.iter().map(|one| (one.name.clone(), one.masked())).collect(),
             query: provider.query.iter().cloned().collect(),
             path_template: provider.path_template.clone(),
+            credentials: further(provider, credentials),
+            key_is_enabled: provider.credentials.first().is_none_or(|one| one.is_enabled),
+            key_refused: provider.credentials.first().and_then(refused),
+            quota_guard: provider.quota_guard,
             is_enabled: provider.is_enabled,
             weight: provider.weight,
             priority: provider.priority,
@@ -148,6 +161,39 @@ impl ProviderRecord {
     }
 }
 
+/// One of a provider's further credentials.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CredentialRecord {
+    /// Another one with each text.
+    pub id: i64,
+    /// What it is called.
+    pub name: String,
+    /// Masked.
+    pub key: String,
+    /// Whether requests use it.
+    pub is_enabled: bool,
+    /// Why the gateway itself disabled it: the provider refused it.
+    pub refused: Option<AttemptErrorRecord>,
+}
+
+fn further(provider: &Provider, credentials: Option<&Credentials>) -> Vec<CredentialRecord> {
+    let record = |(index, one): (usize, &ProviderCredential)| CredentialRecord {
+        id: one.id.0,
+        name: one.name.clone(),
+        key: credentials
+            .and_then(|all| all.text_of(index, one.id))
+            .map_or_else(|| MASK.to_owned(), Secret::masked),
+        is_enabled: one.is_enabled,
+        refused: refused(one),
+    };
+    provider.credentials.iter().enumerate().skip(1).map(record).collect()
+}
+
+fn refused(one: &ProviderCredential) -> Option<AttemptErrorRecord> {
+    one.refused.as_ref().map(AttemptErrorRecord::from)
+}
+
 /// A provider that the gateway itself disabled (`breaker.disable_after_failed_probes`).
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -162,12 +208,7 @@ pub struct SwitchedOffRecord {
 
 impl From<&SwitchedOff> for SwitchedOffRecord {
     fn from(off: &SwitchedOff) -> Self {
-        let error = off.error.as_ref().map(|error| AttemptErrorRecord {
-            kind: error.kind.clone().into(),
-            status: error.status,
-            message: error.message.clone(),
-            at: Iso(error.at),
-        });
+        let error = off.error.as_ref().map(AttemptErrorRecord::from);
         Self { at: Iso(off.at), failed_probes: off.failed_probes, error }
     }
 }

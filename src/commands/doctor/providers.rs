@@ -19,11 +19,15 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// Providers that are asked at a time.
 const AT_ONCE: usize = 8;
 
-/// Asks every enabled provider for its list of models, which costs nothing.
+/// Asks every enabled provider, with each of its keys, for its list of models, which costs nothing.
 pub(super) async fn look(state: &State) -> Vec<Finding> {
     let snapshot = state.snapshot();
-    let enabled: Vec<Arc<Provider>> =
-        snapshot.providers.iter().filter(|p| p.is_enabled).cloned().collect();
+    let enabled = snapshot.providers.iter().filter(|provider| provider.is_enabled);
+    let is_used = |one: &&Arc<Provider>| one.credential.as_ref().is_none_or(|key| key.is_enabled);
+    let enabled: Vec<Arc<Provider>> = enabled
+        .flat_map(|provider| provider.with_each_credential().iter().filter(is_used))
+        .cloned()
+        .collect();
     let mut findings: Vec<Finding> =
         snapshot.faults.iter().map(|fault| Finding::fault(PART, fault.as_str(), ENTER)).collect();
     if enabled.is_empty() && findings.is_empty() {
@@ -35,7 +39,10 @@ pub(super) async fn look(state: &State) -> Vec<Finding> {
 }
 
 async fn ask(provider: Arc<Provider>) -> Finding {
-    let name = &provider.name;
+    let name = match &provider.credential {
+        Some(key) => format!("{} with its key “{}”", provider.name, key.name),
+        None => provider.name.clone(),
+    };
     match probe(&provider, ProviderCall::ListModels, None, LONGEST).await {
         Ok(Probed { status, took, .. }) => {
             let text = format!(

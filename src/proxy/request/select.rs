@@ -285,10 +285,20 @@ impl ProviderView for View<'_> {
         }
     }
 
+    fn is_nearly_used_up(&self, provider: &Provider) -> bool {
+        self.ctx.gateway.node.credentials.is_nearly_used_up(provider, self.now)
+    }
+
     fn availability(&self, provider: &Provider) -> Availability {
         match self.asked.ctx.gateway.node.health.availability(provider, self.ask.now) {
             Availability::Ready => {}
             blocked => return blocked,
+        }
+        if !provider.variants.is_empty() {
+            match self.ctx.gateway.node.credentials.availability(provider, self.now) {
+                Availability::Ready => {}
+                blocked => return blocked,
+            }
         }
         match self.blocked.iter().find(|(blocked, _)| *blocked == provider.id) {
             Some((_, Blocked::Limit { until })) => Availability::LimitReached { until: *until },

@@ -13,6 +13,7 @@ use crate::proxy::context::RequestContext;
 use crate::proxy::request::identify::Identified;
 use crate::proxy::request::intake::Inbound;
 use crate::proxy::request::plan::Plan;
+use crate::state::credentials::CredentialPlace;
 use crate::upstream::ProviderCall;
 
 /// The state of the attempt loop.
@@ -24,6 +25,8 @@ pub struct Forwarding {
     order: Vec<usize>,
     /// The place of the next provider in it.
     next: usize,
+    /// The credentials that have failed this request, where a provider has several.
+    pub tried: Vec<CredentialPlace>,
     /// No further attempt begins after this.
     pub deadline: Option<Instant>,
     pub tally: AttemptTally,
@@ -45,7 +48,17 @@ impl Forwarding {
         let Plan { inbound, order, .. } = plan;
         let stream = inbound.stream && route.operation == Operation::Generate;
         let keepalive = KeepAlive::begin(ctx, stream, now);
-        Box::new(Self { identified, inbound, route, order, next: 0, deadline, tally, keepalive })
+        Box::new(Self {
+            identified,
+            inbound,
+            route,
+            order,
+            next: 0,
+            tried: Vec::new(),
+            deadline,
+            tally,
+            keepalive,
+        })
     }
 
     /// The call that implements the client's operation at a provider of this format.

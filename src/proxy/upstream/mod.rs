@@ -1,6 +1,7 @@
 //! The attempts at the plan's providers: what an attempt needs, and what becomes of it.
 
 pub(super) mod attempt;
+pub(super) mod credential;
 mod error_body;
 pub(super) mod failure;
 mod final_answer;

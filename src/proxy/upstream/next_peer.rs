@@ -9,6 +9,7 @@ use pingora::proxy::Session;
 use pingora::upstreams::peer::HttpPeer;
 
 use super::attempt::Attempt;
+use super::credential;
 use super::failure::Failure;
 use super::final_answer::exhausted;
 use super::forwarding::Forwarding;
@@ -107,17 +108,29 @@ async fn next_provider(
             skip(request, forwarding, &provider, DecisionStep::CircuitOpen, why);
             continue;
         };
+        let chosen = match provider.variants.is_empty() {
+            true => provider,
+            false => match credential::choose(request, forwarding, &provider) {
+                Some(chosen) => chosen,
+                None => {
+                    drop(ticket);
+                    let why = "none of its keys can be used now";
+                    skip(request, forwarding, &provider, DecisionStep::Cooldown, why);
+                    continue;
+                }
+            },
+        };
         let permit = request.record.as_mut().and_then(|record| record.permit.as_mut());
         let entered = match permit {
-            Some(permit) => permit.enter(&provider, now).await,
+            Some(permit) => permit.enter(&chosen, now).await,
             None => true,
         };
         if entered {
-            return Ok(Box::new(Attempt::new(provider, &forwarding.inbound.model, ticket)));
+            return Ok(Box::new(Attempt::new(chosen, &forwarding.inbound.model, ticket)));
         }
         drop(ticket);
         let why = "what runs there already reaches one of its limits";
-        skip(request, forwarding, &provider, DecisionStep::LimitReached, why);
+        skip(request, forwarding, &chosen, DecisionStep::LimitReached, why);
     }
 }
 

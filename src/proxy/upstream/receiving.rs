@@ -6,6 +6,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};
 use pingora::http::ResponseHeader;
 
+use super::credential;
 use super::error_body::ErrorBody;
 use super::failure::Failure;
 use super::forwarded_reply::{ForwardedReply, Unsure};
@@ -36,6 +37,7 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     let (stream_asked, generates) =
         (forwarding.inbound.stream, forwarding.route.operation == Operation::Generate);
     let format = attempt.provider.kind.format();
+    credential::note_windows(request, attempt, head);
     if head.status == StatusCode::UNAUTHORIZED
         && let Some(token) = &attempt.token
     {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use pingora::{Error, ErrorSource};
 
 use super::attempt::Attempt;
+use super::credential::{self, OtherCredential};
 use super::failure::{self, Failure};
 use super::final_answer;
 use super::forwarding::Forwarding;
@@ -143,11 +144,23 @@ fn classified(
     failure: Failure,
     mut error: Box<Error>,
 ) -> (Option<Box<Attempt>>, Box<Error>) {
+    let other = credential::failed(request, forwarding, &attempt, &failure);
+    if let Some(OtherCredential { next: Some(next), why }) = other {
+        request.gateway.node.metrics.attempt(&attempt.provider.name, "next_credential");
+        decide_failure(request, &attempt, &failure, DecisionStep::Retried, &why);
+        (attempt.provider, attempt.token) = (next, None);
+        error.set_retry(true);
+        return (Some(attempt), error);
+    }
     let is_late = failure.is_first_byte_timeout();
     attempt.tries += 1;
     // Other connections in the pool may be broken too.
     attempt.fresh |= failure.is_broken_connection();
-    let Judgement { verdict, rule } = classify(request, forwarding, &attempt, &failure);
+    let Judgement { mut verdict, rule } = classify(request, forwarding, &attempt, &failure);
+    if other.is_some() {
+        // The cooldowns are those of the credentials: the provider itself has done nothing wrong.
+        verdict = Verdict::of_credential(verdict.reason);
+    }
     request.gateway.node.metrics.attempt(&attempt.provider.name, verdict.class.as_str());
     forwarding.was_alive(attempt.alive());
     let has_time = forwarding.has_time() && !(is_late && attempt.had_a_share());
@@ -167,7 +180,11 @@ fn classified(
         _ if again => DecisionStep::Retried,
         _ => DecisionStep::AttemptFailed,
     };
-    let why = rule.as_ref().map_or_else(|| verdict.reason.to_owned(), |rule| rule.label());
+    let why = match (&rule, other) {
+        (Some(rule), _) => rule.label(),
+        (None, Some(other)) => format!("{}; {}", verdict.reason, other.why),
+        (None, None) => verdict.reason.to_owned(),
+    };
     decide_failure(request, &attempt, &failure, step, &why);
     if let classify::Next::ClientError { status } = verdict.next {
         let answer = final_answer::of_client_error(request, &failure, status, rule.as_deref());
@@ -257,11 +274,13 @@ fn decide_failure(
     let Some(record) = &mut request.record else { return };
     // Usage that a failed attempt reported is billed to no one: it is visible only in the chain.
     record.note_bill(None);
+    let key = attempt.provider.credential.as_ref();
+    let key = key.map(|one| format!("key “{}”: ", one.name)).unwrap_or_default();
     record.decisions.push(Decision {
         provider_id: Some(attempt.provider.id),
         provider_name: attempt.provider.name.as_str().into(),
         step,
-        detail: Some(format!("{} ({why})", failure.describe()).into()),
+        detail: Some(format!("{} ({key}{why})", failure.describe()).into()),
         status,
         at_ms,
         took_ms: Some(millis(attempt.began.elapsed())),

@@ -20,6 +20,7 @@ const KNOWN = [
   "provider_failing",
   "provider_without_credential",
   "provider_switched_off",
+  "provider_key_refused",
   "reload_refused",
   "model_unpriced",
   "records_set_aside",
@@ -44,6 +45,7 @@ export function tell(problem: Problem, t: TFunction, format: Format): Told {
   const providerId = typeof params.providerId === "number" ? params.providerId : undefined;
   const values = {
     name: text(params.providerName),
+    key: text(params.key),
     count: number(params.lostRecords ?? params.heldRecords ?? params.setAside ?? params.enabled),
     records: count(number(params.pendingRecords), format),
     attempts: number(params.recentAttempts),
@@ -56,7 +58,7 @@ export function tell(problem: Problem, t: TFunction, format: Format): Told {
     refused: count(number(params.refused), format),
   };
   return {
-    id: `${kind}-${providerId ?? ""}`,
+    id: `${kind}-${providerId ?? ""}-${text(params.key)}`,
     tone: severity === "warning" ? "warn" : "bad",
     title: known ? t(`problems.${known}.title`, values) : message,
     text: known ? (

@@ -12,6 +12,7 @@ import { Section } from "@/ui/field";
 import type { Asked } from "./api";
 import { Basics } from "./form-basics";
 import { Cost, Failures, Further, Selection } from "./form-sections";
+import { Keys } from "./keys-field";
 import type { Provider } from "./selection";
 import { body, copied, UNITS, type Values, values } from "./values";
 import { follow, proposed } from "./vendors";
@@ -63,6 +64,7 @@ export function ProviderForm({ provider, like, onClose }: Props) {
       units={UNITS}
     >
       <Basics form={form} provider={provider} isCopy={like !== undefined} test={test} />
+      {form.watch("auth") !== "none" && <Keys form={form} />}
       <Selection form={form} test={test} />
       <Section title={t("features.title")} help={t("features.ofProvider")}>
         <FeatureFields form={form} allowed="allowed_features" denied="denied_features" ofProvider />

@@ -34,6 +34,10 @@ test("an open circuit and a pause come before what failed; disabled comes first"
   expect(
     state({ health: "cooldown", cooldownUntil: "2026-06-01T12:01:00Z", failedInARow: 1 }),
   ).toBe("cooldown");
+  const keys = (...usable: boolean[]) =>
+    usable.map((isUsable) => ({ isUsable })) as Health["credentials"];
+  expect(state({ credentials: keys(false, true) })).toBe("good");
+  expect(state({ credentials: keys(false, false) })).toBe("cooldown");
   expect(condition({ isEnabled: false } as Provider, { health: "failing" } as Health, NOW)).toBe(
     "off",
   );

@@ -3,7 +3,7 @@ import { useTranslation } from "react-i18next";
 import { useCause } from "@/parts/cause";
 import { Badge } from "@/ui/status";
 import { Countdown, useNow } from "@/ui/text";
-import type { Health, Provider } from "./selection";
+import { type Health, isResting, type Provider } from "./selection";
 import { useSpent } from "./spent";
 
 export type Condition =
@@ -25,7 +25,7 @@ export function condition(
 ): Condition {
   if (!provider.isEnabled) return provider.switchedOff ? "gone" : "off";
   if (health?.state === "OPEN") return health.halfOpen ? "half" : "open";
-  if (health?.cooldownUntil && new Date(health.cooldownUntil).getTime() > now) return "cooldown";
+  if (isResting(health, now)) return "cooldown";
   if (health?.health === "failing" || (health?.failureCount ?? 0) > 0) return "failing";
   if (spent) return "spent";
   return health === undefined || health.health === "never_used" ? "unused" : "good";

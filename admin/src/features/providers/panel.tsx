@@ -13,6 +13,7 @@ import { Facts } from "@/ui/page";
 import { Tag } from "@/ui/status";
 import { useToast } from "@/ui/toast";
 import { HealthBadge } from "./health";
+import { Keys } from "./keys";
 import type { Health, Provider } from "./selection";
 import { ProviderState } from "./state";
 import { Trial } from "./trial";
@@ -72,7 +73,8 @@ export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Pro
     (health.state === "OPEN" ||
       health.failureCount > 0 ||
       health.failedInARow > 0 ||
-      !!health.cooldownUntil);
+      !!health.cooldownUntil ||
+      health.credentials?.some((key) => key.cooldownUntil));
   return (
     <Panel
       open
@@ -137,6 +139,16 @@ export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Pro
           <Trial asked={() => ({ providerId: provider.id })} />
           <ProviderFacts provider={provider} />
         </section>
+        <Keys
+          provider={provider}
+          health={health}
+          busy={change.isPending}
+          onEnable={(fields) =>
+            change.mutate(() =>
+              call("actions/providers/editProvider", { providerId: provider.id, ...fields }),
+            )
+          }
+        />
         <section>
           <h3 className="mb-2">{t("providers.used")}</h3>
           <LimitUse asked={used} />

@@ -9,6 +9,13 @@ export type Provider = Schemas["ProviderRecord"];
 export type Health = Schemas["ProviderHealth"];
 
 export type Out = "disabled" | "group" | "model" | "circuit" | "cooldown" | "limit";
+/** A provider has a cooldown, or each of its keys is disabled or has one. */
+export function isResting(health: Health | undefined, now: number): boolean {
+  const keys = health?.credentials ?? [];
+  const until = health?.cooldownUntil ? new Date(health.cooldownUntil).getTime() : 0;
+  return until > now || (keys.length > 0 && keys.every((key) => !key.isUsable));
+}
+
 /** The wire format of a request. */
 export type ClientFormat = "native" | "responses" | "chat-compatible" | "alt-cli";
 export interface Choice {
@@ -55,7 +62,7 @@ function reason(
   if (!provider.isEnabled) return "disabled";
   if (!supports(provider, model)) return "model";
   if (health?.state === "OPEN" && !health.halfOpen) return "circuit";
-  if (health?.cooldownUntil && new Date(health.cooldownUntil).getTime() > now) return "cooldown";
+  if (isResting(health, now)) return "cooldown";
   if (spent) return "limit";
   return undefined;
 }

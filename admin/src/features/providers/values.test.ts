@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { badRedirect, body, redirects, values } from "./values";
+import type { Provider } from "./selection";
+import { badRedirect, body, copied, redirects, values } from "./values";
 
 test("durations go in milliseconds and come back as they were", () => {
   const form = {
@@ -21,6 +22,27 @@ test("durations go in milliseconds and come back as they were", () => {
 test("an untouched credential is not sent", () => {
   expect("key" in body(values(undefined))).toBe(false);
   expect(body({ ...values(undefined), key: "k" }).key).toBe("k");
+});
+
+test("a further key that was not typed keeps its text, and a copy has none", () => {
+  const provider = {
+    credentials: [{ id: 7, name: "b", key: "sk-b…wxyz", isEnabled: false, refused: null }],
+    keyIsEnabled: false,
+    quotaGuard: 95,
+  } as unknown as Provider;
+  const form = values(provider);
+  expect(body(form)).toMatchObject({
+    credentials: [{ name: "b", is_enabled: false }],
+    key_is_enabled: false,
+    quota_guard: "95",
+  });
+  const [first] = form.credentials;
+  const typed = { name: " c ", key: "sk-c", is_enabled: true, stored: "" };
+  expect(body({ ...form, credentials: [first as typeof typed, typed] }).credentials).toEqual([
+    { name: "b", is_enabled: false },
+    { name: "c", key: "sk-c", is_enabled: true },
+  ]);
+  expect(copied(provider, "copy")).toMatchObject({ credentials: [], key_is_enabled: true });
 });
 
 test("the secret of an application is sent with its tenant and its client", () => {

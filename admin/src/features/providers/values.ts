@@ -50,6 +50,10 @@ export interface Values extends Record<(typeof MONEY)[number] | (typeof TIMEOUTS
   custom_headers: string;
   query: string;
   path_template: string;
+  /** Further keys. `stored`: the masked text of one that is known to the gateway. */
+  credentials: { name: string; key: string; is_enabled: boolean; stored: string }[];
+  key_is_enabled: boolean;
+  quota_guard: string;
   is_enabled: boolean;
   weight: string;
   priority: string;
@@ -97,6 +101,14 @@ export function values(provider: Provider | undefined): Values {
     custom_headers: lines(p?.customHeaders),
     query: lines(p?.query),
     path_template: p?.pathTemplate ?? "",
+    credentials: (p?.credentials ?? []).map((one) => ({
+      name: one.name,
+      key: "",
+      is_enabled: one.isEnabled,
+      stored: one.key,
+    })),
+    key_is_enabled: p?.keyIsEnabled ?? true,
+    quota_guard: textOf(p?.quotaGuard),
     is_enabled: p?.isEnabled ?? true,
     weight: textOf(p?.weight ?? 1),
     priority: textOf(p?.priority ?? 0),
@@ -135,7 +147,7 @@ export function values(provider: Provider | undefined): Values {
 
 /** A new provider like this one. The credential is not known here, so it must be entered. */
 export function copied(provider: Provider, name: string): Values {
-  return { ...values(provider), name, key: "" };
+  return { ...values(provider), name, key: "", credentials: [], key_is_enabled: true };
 }
 
 /**
@@ -193,6 +205,13 @@ export function body(form: Values): Omit<Body, "key"> & { key?: string } {
     custom_headers: redirects(form.custom_headers),
     query: redirects(form.query),
     path_template: orNull(form.path_template),
+    credentials: form.credentials.map(({ name, key, is_enabled }) => ({
+      name: name.trim(),
+      ...(key === "" ? {} : { key }),
+      is_enabled,
+    })),
+    key_is_enabled: form.key_is_enabled,
+    quota_guard: orNull(form.quota_guard),
     is_enabled: form.is_enabled,
     weight: form.weight,
     priority: form.priority,

@@ -95,10 +95,13 @@ const REASONS = {
   "drawn by weight, to measure how fast it is": "explored",
   "this request costs more at it": "costsMore",
   "it took longer to the first byte": "isSlower",
+  "each of its keys is disabled": "keysOff",
+  "the windows of its account are used above its quota guard: others first": "nearlyUsedUp",
 } as const;
 const TIMED = [
   [/^circuit open, tried again in (\d+) s$/, "circuitOpen"],
   [/^in its cooldown for another (\d+) s$/, "cooldown"],
+  [/^each of its keys has a cooldown, the first for (\d+) s$/, "keysCool"],
 ] as const;
 
 export interface Reason {

@@ -1,16 +1,17 @@
-//! What is secret of a provider: its credential, and headers of its own.
+//! What is secret of a provider: its credential, further ones, and headers of its own.
 //!
-//! Both are one sealed text. Without headers it is the credential itself.
+//! All are one sealed text. Without the others it is the credential itself.
 
 use std::convert::Infallible;
 
 use http::{HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 
+use super::ids::CredentialId;
 use super::secret::{Secret, is_masked};
 
-/// Begins a text with headers. No credential can begin so: it is sent in a header.
-const WITH_HEADERS: char = '\u{1}';
+/// Begins a text with more than the credential. No credential can begin so: it is sent in a header.
+const WITH_MORE: char = '\u{1}';
 
 /// The credential and the headers of a provider.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub struct Credentials {
     pub key: Secret,
     /// Headers that are added to each request to the provider.
     pub headers: Vec<CustomHeader>,
+    /// Further credentials, which take turns with the first: `domain::provider_credential`.
+    pub others: Vec<(CredentialId, Secret)>,
 }
 
 /// A header as it was entered.
@@ -35,17 +38,19 @@ pub struct CustomHeader {
 struct PackedCredentials {
     key: String,
     headers: Vec<(String, String)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    others: Vec<(CredentialId, String)>,
 }
 
 impl Credentials {
     /// Only a credential.
     pub const fn of(key: Secret) -> Self {
-        Self { key, headers: Vec::new() }
+        Self { key, headers: Vec::new(), others: Vec::new() }
     }
 
     /// Reads what [`Self::packed`] wrote.
     pub fn read(text: Secret) -> Self {
-        let packed = text.expose().strip_prefix(WITH_HEADERS);
+        let packed = text.expose().strip_prefix(WITH_MORE);
         let Some(packed) =
             packed.and_then(|json| serde_json::from_str::<PackedCredentials>(json).ok())
         else {
@@ -55,12 +60,13 @@ impl Credentials {
         Self {
             key: Secret::new(packed.key),
             headers: packed.headers.into_iter().map(header).collect(),
+            others: packed.others.into_iter().map(|(id, key)| (id, Secret::new(key))).collect(),
         }
     }
 
     /// The text to seal.
     pub fn packed(&self) -> Secret {
-        if self.headers.is_empty() {
+        if self.headers.is_empty() && self.others.is_empty() {
             return self.key.clone();
         }
         let header =
@@ -68,9 +74,10 @@ impl Credentials {
         let packed = PackedCredentials {
             key: self.key.expose().to_owned(),
             headers: self.headers.iter().map(header).collect(),
+            others: self.others.iter().map(|(id, key)| (*id, key.expose().to_owned())).collect(),
         };
         let json = serde_json::to_string(&packed).unwrap_or_default();
-        Secret::new(format!("{WITH_HEADERS}{json}"))
+        Secret::new(format!("{WITH_MORE}{json}"))
     }
 
     /// The headers as they are sent. Their values are marked as sensitive.
@@ -94,6 +101,14 @@ impl Credentials {
             });
         }
         parts
+    }
+
+    /// The text of one of several credentials: the first is `key`.
+    pub fn text_of(&self, index: usize, id: CredentialId) -> Option<&Secret> {
+        match index {
+            0 => Some(&self.key),
+            _ => self.others.iter().find(|(other, _)| *other == id).map(|(_, key)| key),
+        }
     }
 
     /// Whether a header has a secret part.
@@ -174,7 +189,8 @@ mod tests {
             header("x-team", "red"),
             header("x-key", "Token ${a-secret-of-some-length};v=${b}"),
         ];
-        let one = Credentials { key: Secret::new("sk-1"), headers };
+        let others = vec![(CredentialId(7), Secret::new("sk-2"))];
+        let one = Credentials { key: Secret::new("sk-1"), headers, others };
         assert_eq!(Credentials::read(one.packed()), one);
         let sent = one.sent_headers();
         assert_eq!(sent[0].1, "red");

@@ -32,6 +32,10 @@ integer_id!(
     ProviderId
 );
 integer_id!(
+    /// Identifies one of a provider's credentials: each new text gets another number.
+    CredentialId
+);
+integer_id!(
     /// Serial number of a sensitive word.
     WordId
 );
@@ -39,6 +43,17 @@ integer_id!(
     /// Serial number of an error rule.
     RuleId
 );
+
+impl CredentialId {
+    /// The text in a provider's `key`, as long as it is the only one or was entered first.
+    pub const KEY: Self = Self(0);
+}
+
+impl Default for CredentialId {
+    fn default() -> Self {
+        Self::KEY
+    }
+}
 
 /// Identifies one proxied request: a UUIDv7, so ids sort by time of arrival.
 ///

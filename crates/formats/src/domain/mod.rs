@@ -33,6 +33,7 @@ pub mod prompt_length;
 pub mod prompt_print;
 pub mod provider;
 pub mod provider_auth;
+pub mod provider_credential;
 pub mod record;
 pub mod secret;
 pub mod settings;

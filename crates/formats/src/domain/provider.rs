@@ -1,5 +1,7 @@
 //! An upstream provider record (docs/reference/records.md).
 
+use std::sync::Arc;
+
 use http::{HeaderName, HeaderValue};
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
@@ -9,12 +11,14 @@ use super::credentials::Credentials;
 use super::feature_policy::FeaturePolicy;
 use super::format::WireFormat;
 use super::group::Groups;
-use super::ids::ProviderId;
+use super::ids::{CredentialId, ProviderId};
 use super::key::CacheTtl;
 use super::limits::Limits;
 use super::named_model::NamedModel;
 use super::path_template;
 use super::provider_auth::ProviderAuth;
+use super::provider_credential;
+use super::provider_credential::ProviderCredential;
 use super::secret::Secret;
 
 /// The protocol of a provider.
@@ -135,6 +139,19 @@ pub struct Provider {
     /// credential.
     #[serde(skip)]
     pub custom_headers: Vec<(HeaderName, HeaderValue)>,
+    /// The credentials that it uses in turn, the one in `key` first; empty if that is the only one.
+    #[serde(default)]
+    pub credentials: Vec<ProviderCredential>,
+    /// The provider with each of several credentials in `key`; empty if it has one.
+    #[serde(skip)]
+    pub variants: Vec<Arc<Self>>,
+    /// Which of several credentials is in `key`: `Some` in `variants` only.
+    #[serde(skip)]
+    pub credential: Option<ProviderCredential>,
+    /// Percent of an account's window: a credential that has used more is passed over until the
+    /// window's reset, as long as another one can serve.
+    #[serde(default)]
+    pub quota_guard: Option<u32>,
     /// The secret parts of these headers, which no message may have.
     #[serde(skip)]
     pub header_secrets: Vec<Secret>,
@@ -218,6 +235,10 @@ impl Provider {
             kind: ProviderType::Native,
             auth: ProviderAuth::Auto,
             custom_headers: Vec::new(),
+            credentials: Vec::new(),
+            variants: Vec::new(),
+            credential: None,
+            quota_guard: None,
             header_secrets: Vec::new(),
             query: Vec::new(),
             path_template: None,
@@ -320,11 +341,32 @@ impl Provider {
             }
     }
 
-    /// Sets its credential and its own headers.
+    /// Sets its credentials and its own headers.
     pub fn set_credentials(&mut self, credentials: Credentials) {
         self.custom_headers = credentials.sent_headers();
         self.header_secrets = credentials.header_secrets();
+        self.variants = provider_credential::variants(self, &credentials);
         self.key = credentials.key;
+    }
+
+    /// The credential in `key`.
+    pub fn credential_id(&self) -> CredentialId {
+        self.credential.as_ref().map_or(CredentialId::KEY, |one| one.id)
+    }
+
+    /// The provider with each of its credentials.
+    pub fn with_each_credential(self: &Arc<Self>) -> &[Arc<Self>] {
+        if self.variants.is_empty() { std::slice::from_ref(self) } else { &self.variants }
+    }
+
+    /// Whether it has a credential of this number.
+    pub fn has_credential(self: &Arc<Self>, id: CredentialId) -> bool {
+        self.with_each_credential().iter().any(|one| one.credential_id() == id)
+    }
+
+    /// The provider with this credential, or else as it is.
+    pub fn with_credential(self: &Arc<Self>, id: CredentialId) -> &Arc<Self> {
+        self.variants.iter().find(|one| one.credential_id() == id).unwrap_or(self)
     }
 
     /// Its credential and the secret parts of its headers, without empty ones.

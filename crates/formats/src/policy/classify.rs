@@ -106,6 +106,12 @@ impl Verdict {
         self.reason == REQUEST_REFUSED
     }
 
+    /// Of a failure that is about one of a provider's credentials, when no other one can be used
+    /// now: the next provider is tried.
+    pub const fn of_credential(reason: &'static str) -> Self {
+        Self { counts: Counts::No, ..provider_error(reason, None) }
+    }
+
     /// Whether the failure says something about the provider. An error of the request does not, nor
     /// does a malformed call of the model. One about the provider's credential or account does,
     /// although it ends the request.

@@ -103,6 +103,20 @@ const OPERATOR_PHRASES: &[&str] = &[
     "organization has been disabled",
 ];
 
+/// Codes and types of errors about a credential.
+const INVALID_KEY_NAMES: [&str; 4] =
+    ["invalid_api_key", "authentication_error", "api_key_invalid", "account_deactivated"];
+
+/// Phrases of such errors, in lower case.
+const INVALID_KEY_PHRASES: [&str; 6] = [
+    "api key not valid",
+    "api key expired",
+    "invalid api key",
+    "incorrect api key",
+    "api key has been disabled",
+    "organization has been disabled",
+];
+
 /// Statuses that say that the request is at fault (RFC 9110), whatever the body says.
 const REQUEST_STATUSES: [u16; 10] = [400, 404, 405, 411, 413, 414, 415, 417, 422, 431];
 
@@ -172,6 +186,36 @@ fn is_moderation(reply: &ErrorReply<'_>) -> bool {
         let text = text.to_lowercase();
         MODERATION.iter().any(|word| text.contains(word))
     })
+}
+
+/// What an error reply says of the credential that the request was sent with, where others could be
+/// accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CredentialFault {
+    /// It is not valid.
+    Refused,
+    /// Its account has used up what it may for now.
+    UsedUp,
+}
+
+/// What is wrong with the credential, if that is what the reply says. A 403 may also be about the
+/// model or the region.
+pub fn credential_fault(reply: &ErrorReply<'_>) -> Option<CredentialFault> {
+    let names = [reply.code, reply.kind].into_iter().flatten();
+    let is_named = |names: &[&str], name: &str| names.iter().any(|n| n.eq_ignore_ascii_case(name));
+    let said = reply.message.unwrap_or_default().to_lowercase();
+    let says_invalid = || {
+        names.clone().any(|name| is_named(&INVALID_KEY_NAMES, name))
+            || INVALID_KEY_PHRASES.iter().any(|phrase| said.contains(phrase))
+    };
+    let says_empty = || said.contains("credit balance") || said.contains("insufficient_quota");
+    match reply.status {
+        401 => Some(CredentialFault::Refused),
+        400 | 403 if says_invalid() => Some(CredentialFault::Refused),
+        402 | 429 => Some(CredentialFault::UsedUp),
+        400 | 403 if says_empty() => Some(CredentialFault::UsedUp),
+        _ => None,
+    }
 }
 
 /// Whether a refusal names a problem that the operator must fix.
@@ -270,6 +314,29 @@ mod tests {
                 expected,
                 "{status} {kind:?} {code:?} {message:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_bad_credential_is_distinguished_from_a_used_up_one_and_from_other_refusals() {
+        use CredentialFault::{Refused, UsedUp};
+        let cases = [
+            (401, None, "anything", Some(Refused)),
+            (403, Some("permission_error"), "Your key may not use this model", None),
+            (403, Some("authentication_error"), "no", Some(Refused)),
+            (403, None, "This organization has been disabled.", Some(Refused)),
+            (400, Some("INVALID_ARGUMENT"), "API key not valid. Please pass one.", Some(Refused)),
+            (400, Some("invalid_request_error"), "Your credit balance is too low", Some(UsedUp)),
+            (400, Some("invalid_request_error"), "messages: must alternate", None),
+            (402, None, "", Some(UsedUp)),
+            (429, Some("rate_limit_error"), "slow down", Some(UsedUp)),
+            (500, Some("authentication_error"), "no", None),
+            (503, None, "", None),
+        ];
+        for (status, kind, message, expected) in cases {
+            let message = Some(message);
+            let reply = ErrorReply { status, kind, message, ..ErrorReply::default() };
+            assert_eq!(credential_fault(&reply), expected, "{status} {kind:?} {message:?}");
         }
     }
 

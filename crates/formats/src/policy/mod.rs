@@ -24,6 +24,7 @@ pub mod pattern;
 pub mod price;
 pub mod price_name;
 pub mod provider_state;
+pub mod quota;
 pub mod reconcile;
 pub mod reservation;
 pub mod retry_after;

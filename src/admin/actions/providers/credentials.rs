@@ -18,6 +18,8 @@ pub(in crate::admin) struct Merged {
     pub credentials: Credentials,
     /// The credential stays.
     pub keeps_key: bool,
+    /// One of the further credentials stays.
+    pub keeps_credential: bool,
     /// A secret part of a header stays.
     pub keeps_header: bool,
 }
@@ -35,7 +37,7 @@ fn custom((name, value): (String, String)) -> CustomHeader {
     CustomHeader { name, value: Secret::new(value) }
 }
 
-/// The stored credentials with those that are sent.
+/// The stored credentials with the key and the headers that are sent; further credentials stay.
 ///
 /// # Errors
 /// A header has a mask that no stored one has.
@@ -46,10 +48,11 @@ pub(in crate::admin) fn merge(
 ) -> Result<Merged, ApiError> {
     let keeps_key = key.is_none();
     let key = key.unwrap_or_else(|| stored.key.clone());
+    let (others, keeps_credential) = (stored.others.clone(), false);
     let Some(mut headers) = headers else {
         let keeps_header = stored.has_secret_header();
-        let credentials = Credentials { key, headers: stored.headers };
-        return Ok(Merged { credentials, keeps_key, keeps_header });
+        let credentials = Credentials { key, headers: stored.headers, others };
+        return Ok(Merged { credentials, keeps_key, keeps_credential, keeps_header });
     };
     let mut keeps_header = false;
     for header in headers.iter_mut().filter(|header| header.is_masked()) {
@@ -62,7 +65,8 @@ pub(in crate::admin) fn merge(
         *header = old.clone();
         keeps_header = true;
     }
-    Ok(Merged { credentials: Credentials { key, headers }, keeps_key, keeps_header })
+    let credentials = Credentials { key, headers, others };
+    Ok(Merged { credentials, keeps_key, keeps_credential, keeps_header })
 }
 
 /// Whether the credential is of the kind that the provider needs.

@@ -16,16 +16,17 @@ use crate::upstream::endpoint::Endpoint;
 /// destination as `stored`; and a stored credential where another kind is needed.
 ///
 /// # Errors
-/// `REQUIRED_FIELD` of `key` or `custom_headers`, saying what differs.
+/// `REQUIRED_FIELD` of `key`, `credentials` or `custom_headers`, saying what differs.
 pub(in crate::admin) fn check(
     stored: &Provider,
     wanted: &Provider,
     merged: &Merged,
 ) -> Result<(), ApiError> {
-    let field = match (merged.keeps_key, merged.keeps_header) {
-        (true, _) => "key",
-        (false, true) => "custom_headers",
-        (false, false) => return Ok(()),
+    let field = match (merged.keeps_key, merged.keeps_credential, merged.keeps_header) {
+        (true, ..) => "key",
+        (_, true, _) => "credentials",
+        (.., true) => "custom_headers",
+        (false, false, false) => return Ok(()),
     };
     let missing = |why| Err(ApiError::because(Code::REQUIRED_FIELD, why).field(field));
     if !same_origin(&stored.url, &wanted.url) {
@@ -38,7 +39,7 @@ pub(in crate::admin) fn check(
     // Where no credential is sent, the stored one waits for the next change.
     let is_exchanged = wanted.auth != ProviderAuth::None
         && (stored.auth.is_exchanged() || wanted.auth.is_exchanged());
-    if merged.keeps_key && is_exchanged && stored.auth != wanted.auth {
+    if (merged.keeps_key || merged.keeps_credential) && is_exchanged && stored.auth != wanted.auth {
         return missing(Reason::OtherCredential);
     }
     Ok(())

@@ -6,8 +6,9 @@ use serde::Deserialize;
 
 use crate::admin::actions::keys::fields::{GroupText, Name, groups};
 use crate::admin::bodies::{
-    BaseUrl, CredentialText, CustomHeaders, FeatureList, Fraction, Id, List, ModelText, OneOf,
-    Pairs, Patch, PathTemplate, ProxyUrl, QueryParameters, Sent, Text, Url, Whole, features,
+    BaseUrl, CredentialFields, CredentialText, CustomHeaders, FeatureList, Fraction, Id, List,
+    ModelText, OneOf, Pairs, Patch, PathTemplate, ProxyUrl, QueryParameters, Sent, Text, Url,
+    Whole, features,
 };
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::limits::ProviderLimits;
@@ -57,6 +58,15 @@ pub struct ProviderFields {
     /// The path of calls after `url`, with `{path}` for the call's own path without its version
     /// (`chat/completions`) and `{model}` for the model.
     pub path_template: Patch<PathTemplate>,
+    /// Further credentials at the same address, which take turns with `key`: the one whose account
+    /// has the most left comes first. The whole list; one that is left out is removed.
+    pub credentials: Patch<List<CredentialFields, 0, 31>>,
+    /// Whether `key` is used, where there are further credentials.
+    #[schemars(extend("default" = true))]
+    pub key_is_enabled: Sent<bool>,
+    /// Percent. A credential whose account has used more of a window is passed over until the
+    /// window's reset, while another one or another provider can serve; `null` = never.
+    pub quota_guard: Patch<Whole<u32, 1, 100>>,
     /// Whether it gets requests.
     #[schemars(extend("default" = true))]
     pub is_enabled: Sent<bool>,
@@ -159,6 +169,7 @@ impl ProviderFields {
         self.auth.apply(&mut provider.auth);
         self.query.plain().apply(&mut provider.query);
         self.path_template.plain().apply_option(&mut provider.path_template);
+        self.quota_guard.plain().apply_option(&mut provider.quota_guard);
         self.is_enabled.apply(&mut provider.is_enabled);
         self.weight.apply(&mut provider.weight);
         self.priority.apply(&mut provider.priority);

@@ -1,5 +1,7 @@
 //! The health of providers: read, and reset by hand.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::fields::OfProvider;
@@ -8,7 +10,7 @@ use crate::admin::call::{AuditChange, Call, recorded};
 use crate::admin::context::Context;
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::operation::{Operation, Permission};
-use crate::admin::records::health::ProviderHealth;
+use crate::admin::records::health::{CredentialHealth, ProviderHealth};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
@@ -31,18 +33,19 @@ pub fn operations() -> Vec<Operation> {
             Permission::Admin,
             reset_provider_circuit,
         )
-        .doc("Closes a provider's circuit, sets all its counts to zero and ends its rest.")
+        .doc("Closes a provider's circuit, sets all its counts to zero and ends its cooldown and those of its keys.")
         .errors(&[Code::NOT_FOUND]),
     ]
 }
 
 /// The present health of one provider.
-pub fn of(ctx: &Context, provider: &Provider, now: Timestamp) -> ProviderHealth {
-    ProviderHealth::new(
-        provider,
-        &ctx.node.health.figures(provider, now),
-        &ctx.node.health.seen(provider, now),
-    )
+pub fn of(ctx: &Context, provider: &Arc<Provider>, now: Timestamp) -> ProviderHealth {
+    let credential =
+        |one: &Provider| CredentialHealth::new(one, ctx.node.credentials.seen(one, now));
+    let credentials = provider.with_each_credential().iter().map(|one| credential(one)).collect();
+    let (circuit, seen) =
+        (ctx.node.health.figures(provider, now), ctx.node.health.seen(provider, now));
+    ProviderHealth::new(provider, &circuit, &seen, credentials)
 }
 
 async fn get_providers_health_status(
@@ -70,6 +73,8 @@ async fn reset_provider_circuit(call: Call, body: OfProvider) -> Result<(), ApiE
     };
     call.audit(&mut tx, change).await?;
     call.commit(tx).await?;
-    call.ctx.node.health.reset(provider, call.ctx.node.clock.now());
+    let now = call.ctx.node.clock.now();
+    call.ctx.node.health.reset(provider, now);
+    call.ctx.node.credentials.reset(provider, now);
     Ok(())
 }

@@ -9,10 +9,12 @@ mod explain;
 pub mod fields;
 pub mod health;
 mod outcome;
+pub(in crate::admin) mod several;
 mod test;
 
 use self::credentials::{check_key, headers_of};
 use self::fields::{OfProvider, ProviderFields};
+use self::several::WantedCredentials;
 use crate::admin::bodies::{Edit, Nothing};
 use crate::admin::call::{AuditChange, Call, is_unchanged, recorded};
 use crate::admin::envelope::{ApiError, Code};
@@ -51,8 +53,8 @@ fn records() -> Vec<Operation> {
                  `provider_type`, `auth`, `query`, `path_template` or `proxy_url`, or a `key`, \
                  closes the circuit and clears the provider's health, which described what was there before; so does enabling a \
                  provider that the gateway itself disabled. Where `url` gets another origin \
-                 (scheme, host, port), or `proxy_url` changes, `key` and secret parts of \
-                 `custom_headers` must be sent again: else `REQUIRED_FIELD`. A change of `auth` \
+                 (scheme, host, port), or `proxy_url` changes, `key`, the keys of \
+                 `credentials` and secret parts of `custom_headers` must be sent again: else `REQUIRED_FIELD`. A change of `auth` \
                  to another kind of credential also needs the `key`.",
             )
             .errors(&[Code::NOT_FOUND, Code::OPERATION_FAILED]),
@@ -101,9 +103,12 @@ async fn add_provider(call: Call, body: ProviderFields) -> Result<Created, ApiEr
     body.apply(&mut provider);
     fields::check_redirects(&provider)?;
     let key = body.key.plain().map(Secret::new);
-    let wanted = credentials::merge(Credentials::default(), key, headers_of(&body.custom_headers))?
-        .credentials;
-    check_key(&provider, &wanted.key)?;
+    let mut wanted =
+        credentials::merge(Credentials::default(), key, headers_of(&body.custom_headers))?;
+    check_key(&provider, &wanted.credentials.key)?;
+    let further = WantedCredentials::of(&body, false);
+    further.merge(&mut provider, &Secret::default(), &mut wanted, call.now)?;
+    let wanted = wanted.credentials;
     let mut tx = call.ctx.node.store.begin().await?;
     // The credential is sealed for the provider's id, which is not known before.
     provider.id = tx.insert_provider(&provider, "").await?;
@@ -131,17 +136,20 @@ async fn edit_provider(call: Call, body: Edit<OfProvider, ProviderFields>) -> Re
     fields::check_redirects(&after.provider)?;
     let (key, headers) =
         (body.change.key.plain().map(Secret::new), headers_of(&body.change.custom_headers));
-    let renews = key.is_some() || headers.is_some();
+    let further = WantedCredentials::of(&body.change, false);
+    let renews = key.is_some() || headers.is_some() || further.is_sent();
     if !renews && is_unchanged(&before.provider, &after.provider)? {
         return Ok(());
     }
     after.provider.updated_at = call.now;
     // A new credential replaces one that cannot be opened any more.
     let stored = match opened(&call, &before) {
-        Err(refusal) if headers.is_some() && key.is_none() => return Err(refusal),
+        Err(refusal) if renews && key.is_none() => return Err(refusal),
         stored => stored.unwrap_or_default(),
     };
-    let wanted = credentials::merge(stored, key, headers)?;
+    let old_key = stored.key.clone();
+    let mut wanted = credentials::merge(stored, key, headers)?;
+    further.merge(&mut after.provider, &old_key, &mut wanted, call.now)?;
     destination::check(&before.provider, &after.provider, &wanted)?;
     if !wanted.keeps_key {
         check_key(&after.provider, &wanted.credentials.key)?;

@@ -6,10 +6,10 @@ use super::filters::Stage;
 use super::input::SelectInput;
 use super::order::OrderedProvider;
 use super::reasons::{
-    CHEAPEST, COSTS_MORE, DISABLED, DRAW, EXPLORED, FAILED_LAST, FASTEST, IS_SLOWER, LIMIT,
-    NEXT_DRAW, NEXT_FORMAT, NEXT_PRIORITY, NO_CREDENTIAL, NO_FEATURE, NO_FORMAT, NO_MODEL,
-    NO_NAMED_MODEL, NO_PRICE, ONLY, OTHER_GROUP, PRIORITY, SESSION, SESSION_CAP, STANDS_IN,
-    SWITCHED_OFF, Shared,
+    CHEAPEST, COSTS_MORE, CREDENTIALS_OFF, DISABLED, DRAW, EXPLORED, FAILED_LAST, FASTEST,
+    IS_SLOWER, LIMIT, NEARLY_USED_UP, NEXT_DRAW, NEXT_FORMAT, NEXT_PRIORITY, NO_CREDENTIAL,
+    NO_FEATURE, NO_FORMAT, NO_MODEL, NO_NAMED_MODEL, NO_PRICE, ONLY, OTHER_GROUP, PRIORITY,
+    SESSION, SESSION_CAP, STANDS_IN, SWITCHED_OFF, Shared,
 };
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
@@ -64,6 +64,16 @@ impl Chain {
             Stage::Feature => (DecisionStep::ModelNotSupported, shared(&NO_FEATURE)),
             Stage::Unpriced => (DecisionStep::ModelNotSupported, shared(&NO_PRICE)),
             Stage::FormatNotConvertible => (DecisionStep::FormatNotConvertible, shared(&NO_FORMAT)),
+            Stage::NoUsableCredential { until: None } => {
+                (DecisionStep::Disabled, shared(&CREDENTIALS_OFF))
+            }
+            Stage::NoUsableCredential { until: Some(until) } => (
+                DecisionStep::Cooldown,
+                Some(
+                    format!("each of its keys has a cooldown, the first for {} s", seconds(until))
+                        .into(),
+                ),
+            ),
             Stage::LimitReached { .. } => (DecisionStep::LimitReached, shared(&LIMIT)),
             Stage::SessionCap { .. } => (DecisionStep::SessionCapReached, shared(&SESSION_CAP)),
             Stage::CircuitOpen { until } => (
@@ -99,7 +109,9 @@ impl Chain {
             (DecisionStep::Chosen, &EXPLORED)
         } else if rest.iter().any(|c| c.tier() == first.tier()) {
             (DecisionStep::Chosen, &DRAW)
-        } else if rest.iter().any(|c| c.priority == first.priority && c.rank < first.rank) {
+        } else if rest.iter().any(|c| {
+            !c.is_nearly_used_up && c.priority == first.priority && c.rank < first.rank
+        }) {
             // The better one failed the session's last request.
             (DecisionStep::Chosen, &STANDS_IN)
         } else if rest.iter().any(|c| c.priority == first.priority && c.rank > first.rank) {
@@ -110,7 +122,9 @@ impl Chain {
         };
         self.push(&providers[first.index], step, Some(Arc::clone(why)));
         for next in rest.iter().take(MAX_PASSED_OVER) {
-            let why = if for_session {
+            let why = if next.is_nearly_used_up && !first.is_nearly_used_up {
+                &NEARLY_USED_UP
+            } else if for_session {
                 &STANDS_IN
             } else if next.priority != first.priority {
                 &NEXT_PRIORITY

@@ -28,6 +28,10 @@ pub(super) enum Stage {
     Cooldown {
         until: Timestamp,
     },
+    /// None of its several credentials can be used now.
+    NoUsableCredential {
+        until: Option<Timestamp>,
+    },
     LimitReached {
         until: Option<Timestamp>,
     },
@@ -49,6 +53,7 @@ impl Stage {
             Self::NoCredential => Rank::WithoutCredential,
             Self::CircuitOpen { .. }
             | Self::Cooldown { .. }
+            | Self::NoUsableCredential { .. }
             | Self::LimitReached { .. }
             | Self::SessionCap { .. }
             | Self::Ready => Rank::Able,
@@ -61,6 +66,7 @@ impl Stage {
             self,
             Self::CircuitOpen { .. }
                 | Self::Cooldown { .. }
+                | Self::NoUsableCredential { until: Some(_) }
                 | Self::LimitReached { .. }
                 | Self::SessionCap { .. }
         )
@@ -72,7 +78,7 @@ impl Stage {
             Self::CircuitOpen { until } | Self::Cooldown { until } | Self::SessionCap { until } => {
                 Some(until)
             }
-            Self::LimitReached { until } => until,
+            Self::LimitReached { until } | Self::NoUsableCredential { until } => until,
             _ => None,
         }
     }
@@ -141,6 +147,7 @@ pub(super) fn pass(ask: &SelectInput<'_>, provider: &Provider, view: &dyn Provid
         Availability::Ready => Stage::Ready,
         Availability::CircuitOpen { until } => Stage::CircuitOpen { until },
         Availability::Cooldown { until } => Stage::Cooldown { until },
+        Availability::NoCredential { until } => Stage::NoUsableCredential { until },
         Availability::LimitReached { until } => Stage::LimitReached { until },
         Availability::SessionCap { until } => Stage::SessionCap { until },
     }

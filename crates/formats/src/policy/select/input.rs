@@ -63,6 +63,11 @@ pub enum Availability {
         /// The end of its cooldown.
         until: Timestamp,
     },
+    /// Each of its credentials is disabled, or has a cooldown of its own.
+    NoCredential {
+        /// When the first is available again; `None`: each is disabled.
+        until: Option<Timestamp>,
+    },
     /// One of the provider's spending limits is used up.
     LimitReached {
         /// When it leaves room again; `None`: never, or unknown.
@@ -85,6 +90,12 @@ pub trait ProviderView {
     /// only if the strategy is not the usual one.
     fn rank(&self, _provider: &Provider) -> u64 {
         0
+    }
+
+    /// Whether the windows of its accounts are used above the provider's `quota_guard`, so that the
+    /// others come first.
+    fn is_nearly_used_up(&self, _provider: &Provider) -> bool {
+        false
     }
 
     /// Whether the model has a price at this provider, or needs none for this request.

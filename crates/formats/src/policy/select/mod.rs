@@ -7,7 +7,8 @@
 //! 3. circuit, cooldown, spending limits and session cap admit it (none: 503)
 //! 4. the session's own provider comes first, unless it failed the session's last request; then the
 //!    lowest priority number; then the group's strategy (cost or speed), if it has one; then the
-//!    client's own format; then a weighted draw without replacement
+//!    client's own format; then a weighted draw without replacement; providers whose accounts are
+//!    nearly used up come last
 //!
 //! Every provider leaves a decision that an operator can read. This runs for each request: reasons
 //! are shared texts, and a string is built only for a provider that is unavailable.
@@ -64,7 +65,9 @@ pub fn plan(
         furthest = furthest.max(Some(stage.rank()));
         if let Stage::Ready = stage {
             let rank = if is_ranked { view.rank(provider) } else { 0 };
-            candidates.push(OrderedProvider::new(index, provider, ask.format, rank));
+            let is_nearly_used_up = view.is_nearly_used_up(provider);
+            let one = OrderedProvider::new(index, provider, ask.format, rank);
+            candidates.push(OrderedProvider { is_nearly_used_up, ..one });
         } else {
             soonest = [soonest, stage.until()].into_iter().flatten().min();
             if stage.is_waiting() && provider.kind.format() == ask.format {
@@ -88,9 +91,10 @@ pub fn plan(
     }
     order::sort(&mut candidates, rng);
     order::last_of_its_rank(&mut candidates, providers, ask.avoided, is_ranked);
-    let for_session = order::session_first(&mut candidates, providers, ask.preferred);
-    let why = FirstBy { for_session, explores };
-    chain.candidates(providers, &candidates, why);
+    let mut for_session = order::session_first(&mut candidates, providers, ask.preferred);
+    order::nearly_used_up_last(&mut candidates);
+    for_session &= candidates.first().map(|one| providers[one.index].id) == ask.preferred;
+    chain.candidates(providers, &candidates, FirstBy { for_session, explores });
     Ok(Selection {
         ordered: candidates.iter().map(|c| c.index).collect(),
         decisions: chain.finish(),

@@ -16,6 +16,7 @@ pub(super) struct OrderedProvider {
     pub(super) rank: u64,
     pub(super) converted: bool,
     weight: u64,
+    pub(super) is_nearly_used_up: bool,
 }
 
 impl OrderedProvider {
@@ -26,6 +27,7 @@ impl OrderedProvider {
             rank,
             converted: provider.kind.format() != client,
             weight: u64::from(provider.weight.max(1)),
+            is_nearly_used_up: false,
         }
     }
 
@@ -74,6 +76,13 @@ pub(super) fn last_of_its_rank(
         if let Some(place) = equals.iter().position(|c| providers[c.index].id == id) {
             equals[place..].rotate_left(1);
         }
+    }
+}
+
+/// Moves the providers whose accounts are nearly used up behind all others.
+pub(super) fn nearly_used_up_last(candidates: &mut [OrderedProvider]) {
+    if candidates.iter().any(|one| one.is_nearly_used_up) {
+        candidates.sort_by_key(|one| one.is_nearly_used_up);
     }
 }
 

@@ -42,4 +42,6 @@ reasons! {
     EXPLORED = "drawn by weight, to measure how fast it is";
     COSTS_MORE = "this request costs more at it";
     IS_SLOWER = "it took longer to the first byte";
+    CREDENTIALS_OFF = "each of its keys is disabled";
+    NEARLY_USED_UP = "the windows of its account are used above its quota guard: others first";
 }

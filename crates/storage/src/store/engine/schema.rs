@@ -40,6 +40,7 @@ const MIGRATIONS: &[Twin] = &[
     migration!(5, "0005_cache_misses"),
     migration!(6, "0006_anthropic_host"),
     migration!(7, "0007_provider_fields"),
+    migration!(9, "0009_provider_credentials"),
 ];
 
 /// The table of sqlx.

@@ -37,6 +37,8 @@ const COLUMNS: &[&str] = limits::columns!(
         "auth",
         "query",
         "path_template",
+        "credentials",
+        "quota_guard",
         "is_enabled",
         "weight",
         "priority",
@@ -83,6 +85,8 @@ fn bind(provider: &Provider) -> Values {
         .text(provider.auth.as_str())
         .json(&provider.query)
         .opt_text(provider.path_template.as_deref())
+        .json(&provider.credentials)
+        .opt_count_of(provider.quota_guard.map(u64::from))
         .flag(provider.is_enabled);
     values.int(i64::from(provider.weight)).int(i64::from(provider.priority));
     values.text(&provider.cost_multiplier.to_string()).text(&provider.group_tag.to_string());
@@ -125,6 +129,10 @@ fn read(row: &AnyRow) -> Result<StoredProvider, StoreError> {
         header_secrets: Vec::new(),
         query: fields.json("query")?,
         path_template: fields.opt_text("path_template")?,
+        credentials: fields.json("credentials")?,
+        variants: Vec::new(),
+        credential: None,
+        quota_guard: fields.opt_number("quota_guard")?,
         is_enabled: fields.flag("is_enabled")?,
         weight: fields.number("weight")?,
         priority: fields.number("priority")?,
