@@ -22,6 +22,7 @@ use super::path::{self, MockOperation, Route};
 use super::play::Playback;
 use super::query::query;
 use super::records::Exchange;
+use super::socket;
 use super::stage::{self, StagedAnswer};
 use super::strict;
 use super::wire::WireFault;
@@ -32,6 +33,10 @@ pub(super) const MAX_BODY: usize = 64 << 20;
 
 /// Answers any request that is not the operator's.
 pub(super) async fn handle(State(mock): State<Arc<Mock>>, request: Request) -> Response {
+    let request = match socket::upgrade(&mock, request) {
+        Ok(answer) => return answer,
+        Err(request) => request,
+    };
     let exchange = mock.records.start();
     let (parts, body) = request.into_parts();
     match receive(&parts, body).await {
@@ -184,7 +189,7 @@ fn directive_for(
 }
 
 /// The credential in any format's place for it: it selects the script.
-fn credential(parts: &Parts) -> Option<String> {
+pub(super) fn credential(parts: &Parts) -> Option<String> {
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = header("authorization").and_then(|value| value.strip_prefix("Bearer "));
     let found = header("x-api-key").or_else(|| header("api-key")).or(bearer);
