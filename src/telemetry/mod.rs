@@ -8,6 +8,7 @@
 //! [`Record`]: crate::domain::record::Record
 
 mod access;
+mod background;
 mod bodies;
 mod breakdown;
 mod cache_misses;
@@ -35,6 +36,7 @@ mod server;
 mod sharing;
 
 pub use access::{RejectedLine, access_log, access_rejected};
+pub use background::BackgroundMetrics;
 pub use bodies::BodyMetrics;
 pub use exemplars::{Exemplar, Exemplars};
 pub use forward::{Forwarded, LogReceiver, forward_log};

@@ -54,6 +54,7 @@ pub(super) fn upgrade(mock: &Arc<Mock>, mut request: Request) -> Result<Response
     }
     let number = mock.sockets.opened.fetch_add(1, Ordering::Relaxed) + 1;
     parts.headers.insert("x-mock-socket", number.into());
+    parts.headers.remove(SEC_WEBSOCKET_KEY);
     parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     parts.method = Method::POST;
     let serving = Arc::clone(mock);

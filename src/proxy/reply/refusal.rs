@@ -194,7 +194,10 @@ impl Refusal {
             }
             Self::Limit(denied) => limit_refusal::reply(denied, zone),
             Self::JournalFull => busy("the gateway cannot account for requests now", 5),
-            Self::BackgroundFull => busy("too many responses are made in the background now", 60),
+            Self::BackgroundFull => busy(
+                "too many responses are made in the background now, for this key or for all",
+                60,
+            ),
             Self::CountersUnreachable => busy("the gateway cannot count requests now", 5),
             Self::NoGroup { .. }
             | Self::UnknownModel { .. }
