@@ -5,13 +5,15 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
-use super::IdleSocket;
 use super::socket::Socket;
 
+/// Asks the task of an idle socket for it.
+pub(super) type Ask = oneshot::Sender<oneshot::Sender<Socket>>;
+
 /// Takes a socket that waits; `None`: there is none, or it has ended.
-pub(super) async fn take(idle: Option<IdleSocket>) -> Option<Socket> {
+pub(super) async fn take(ask: Option<Ask>) -> Option<Socket> {
     let (to, socket) = oneshot::channel();
-    idle?.ask.send(to).ok()?;
+    ask?.send(to).ok()?;
     socket.await.ok()
 }
 

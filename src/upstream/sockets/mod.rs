@@ -85,7 +85,7 @@ struct State {
 /// A socket that waits for a request.
 struct IdleSocket {
     number: u64,
-    ask: oneshot::Sender<oneshot::Sender<Socket>>,
+    ask: idle::Ask,
 }
 
 /// The place of a socket in use. Dropping it frees the place.
@@ -105,7 +105,9 @@ impl Sockets {
     ) -> Option<(Socket, Place)> {
         let WantedSocket { owner, provider, handshake, lifetime } = wanted;
         let (place, idle) = self.claim(owner)?;
-        if let Some(socket) = idle::take(idle).await.filter(|socket| socket.age() < lifetime) {
+        if let Some(socket) =
+            idle::take(idle.map(|idle| idle.ask)).await.filter(|socket| socket.age() < lifetime)
+        {
             return Some((socket, place));
         }
         if self.is_refused(place.owner.provider) {
