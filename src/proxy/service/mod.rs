@@ -115,7 +115,10 @@ impl ProxyHttp for Service {
         let live = &ctx.request.live;
         // Pingora keeps a connection that may be reused without limit (0). If it may not be reused,
         // this must not allow it again.
-        if session.get_keepalive() == Some(0) {
+        if session.req_header().method == http::Method::CONNECT {
+            // A client that was refused a tunnel may have begun to use it.
+            session.set_keepalive(None);
+        } else if session.get_keepalive() == Some(0) {
             session.set_keepalive(Some(live.keepalive_timeout_ms.div_ceil(1000)));
         }
         session.set_pipelining_enabled(true);

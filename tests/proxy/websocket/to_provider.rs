@@ -1,7 +1,5 @@
 //! WebSockets to a provider that serves them: one for each session, and HTTP otherwise.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use super::client::{Client, user};
@@ -198,8 +196,9 @@ async fn a_client_that_leaves_ends_the_socket_with_its_reply() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_old_socket_is_replaced_and_the_provider_says_what_it_does_not_know() {
     let fixture = fixture(&[("TOLLGATE_PROXY_WEBSOCKET_LIFETIME", "1s")]).await;
+    // The socket becomes too old meanwhile.
+    fixture.upstream.script(json!([{"delay_ms": 1100}])).await;
     let first = complete(&fixture, "a", json!({})).await;
-    tokio::time::sleep(Duration::from_millis(1100)).await;
     let (status, text) = ask(&fixture, "a", json!({"previous_response_id": first})).await;
     assert_eq!(status, 400, "{text}");
     assert!(text.contains("previous_response_not_found"), "{text}");
@@ -260,6 +259,7 @@ async fn a_client_over_a_websocket_gets_its_replies_over_one() {
 
     // Steering ends the reply, and so its socket.
     let held = json!({"hold_after": 5, "text": "a reply in parts", "events": 9,
+        "between_events_ms": 100,
         "thinking": "hm", "usage": usage()});
     fixture.upstream.script(json!([held, {"text": "the successor", "usage": usage()}])).await;
     client.create(json!({"input": [user("three")]})).await;
