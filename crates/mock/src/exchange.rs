@@ -32,11 +32,10 @@ use tollgate_formats::domain::format::WireFormat;
 pub(super) const MAX_BODY: usize = 64 << 20;
 
 /// Answers any request that is not the operator's.
-pub(super) async fn handle(State(mock): State<Arc<Mock>>, request: Request) -> Response {
-    let request = match socket::upgrade(&mock, request) {
-        Ok(answer) => return answer,
-        Err(request) => request,
-    };
+pub(super) async fn handle(State(mock): State<Arc<Mock>>, mut request: Request) -> Response {
+    if let Some(answer) = socket::upgrade(&mock, &mut request) {
+        return answer;
+    }
     let exchange = mock.records.start();
     let (parts, body) = request.into_parts();
     match receive(&parts, body).await {

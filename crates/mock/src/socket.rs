@@ -41,17 +41,18 @@ pub(super) struct Sockets {
     tasks: Mutex<JoinSet<()>>,
 }
 
-/// Answers a request for a WebSocket. Gives back any other, and one that is refused.
-pub(super) fn upgrade(mock: &Arc<Mock>, mut request: Request) -> Result<Response, Request> {
-    let headers = request.headers();
-    let Some(key) = headers.get(SEC_WEBSOCKET_KEY).cloned() else { return Err(request) };
-    let upgrade = hyper::upgrade::on(&mut request);
-    let (mut parts, body) = request.into_parts();
+/// Answers a request for a WebSocket; `None`: it is another one, or is refused.
+pub(super) fn upgrade(mock: &Arc<Mock>, request: &mut Request) -> Option<Response> {
+    let key = request.headers().get(SEC_WEBSOCKET_KEY).cloned()?;
+    let (mut parts, ()) = http::Request::new(()).into_parts();
+    parts.uri.clone_from(request.uri());
+    parts.headers.clone_from(request.headers());
     let credential = exchange::credential(&parts).unwrap_or_default();
     let directive = directive::merge(mock.layers(&credential, false).0).unwrap_or_default();
     if !directive.websocket || credential.is_empty() || !parts.uri.path().ends_with("/responses") {
-        return Err(Request::from_parts(parts, body));
+        return None;
     }
+    let upgrade = hyper::upgrade::on(request);
     let number = mock.sockets.opened.fetch_add(1, Ordering::Relaxed) + 1;
     parts.headers.insert("x-mock-socket", number.into());
     parts.headers.remove(SEC_WEBSOCKET_KEY);
@@ -72,7 +73,7 @@ pub(super) fn upgrade(mock: &Arc<Mock>, mut request: Request) -> Result<Response
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
     headers.insert("x-request-id", HeaderValue::from_static("req_mock_socket"));
     headers.extend(accept.map(|accept| (SEC_WEBSOCKET_ACCEPT, accept)));
-    Ok(answer)
+    Some(answer)
 }
 
 /// Serves a socket to its end.
