@@ -169,6 +169,7 @@ fn scrape_hooks(parts: &Parts) {
     // The node holds the metrics, and they hold this.
     let node = Arc::downgrade(&parts.node);
     let (ledger, bodies) = (Arc::clone(&parts.ledger), Arc::clone(&parts.gateway.bodies));
+    let gateway = Arc::downgrade(&parts.gateway);
     parts.node.metrics.before_scrape(Box::new(move |metrics| {
         let Some(node) = node.upgrade() else { return };
         let Node { counters, health, .. } = &*node;
@@ -180,6 +181,12 @@ fn scrape_hooks(parts: &Parts) {
         metrics.sessions_live.set(i64::try_from(counters.sessions_here(now)).unwrap_or(i64::MAX));
         metrics.bodies.held.set(i64::try_from(bodies.held()).unwrap_or(i64::MAX));
         credential_metrics(metrics, &node.credentials, &snapshot, now);
+        if let Some(gateway) = gateway.upgrade() {
+            let whole = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+            let sockets = gateway.upstreams.sockets.count();
+            metrics.connections.provider_websockets.set(whole(sockets));
+            metrics.background.open.set(whole(gateway.pending_replies.open()));
+        }
         for provider in &snapshot.providers {
             let circuit = health.figures(provider, now);
             let state = match (circuit.open, circuit.half_open) {

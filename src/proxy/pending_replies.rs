@@ -20,7 +20,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::feature::Feature;
 use crate::domain::feature_policy::FeatureUse;
 use crate::domain::fee::Fee;
-use crate::domain::ids::{CredentialId, ProviderId};
+use crate::domain::ids::{CredentialId, KeyId, ProviderId};
 use crate::domain::record::Record;
 use crate::files;
 use crate::limits::Permit;
@@ -28,6 +28,8 @@ use crate::state::credentials::CredentialPlace;
 
 /// Replies that one node follows at most.
 const MAX: usize = 1_000;
+/// Of them those of one key.
+const MAX_OF_KEY: usize = MAX / 4;
 /// The wait before the first poll; each later one is half as long again, up to the longest.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
@@ -138,9 +140,16 @@ impl PendingReplies {
         Self { root: data_dir.join("background"), own: Mutex::default(), known: Mutex::default() }
     }
 
-    /// Whether this node follows as many as it may.
-    pub fn is_full(&self) -> bool {
-        self.known.lock().len() >= MAX
+    /// How many are not billed yet.
+    pub fn open(&self) -> usize {
+        self.known.lock().len()
+    }
+
+    /// Whether this node follows as many as it may, or as many as it may of this key.
+    pub fn is_full(&self, key: Option<KeyId>) -> bool {
+        let known = self.known.lock();
+        let own = known.values().filter(|pending| pending.record.key_id == key).count();
+        known.len() >= MAX || own >= MAX_OF_KEY
     }
 
     /// Whether the provider's reply is not billed yet.

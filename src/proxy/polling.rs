@@ -141,6 +141,7 @@ async fn poll_provider(gateway: &Gateway, id: ProviderId, due: Vec<(String, Time
             && let Err(error) = poll(gateway, asked, &reply).await
         {
             tracing::debug!(reply, error, "a reply in the background could not be fetched");
+            gateway.node.metrics.background.failed_polls.inc();
             answers.store(false, Ordering::Relaxed);
         }
         let age = u64::try_from(gateway.node.clock.now().since(since)).unwrap_or_default();
@@ -175,6 +176,7 @@ async fn poll(gateway: &Gateway, provider: &Arc<Provider>, reply: &str) -> Resul
         }
         status => {
             tracing::debug!(reply, status, "a reply in the background could not be fetched");
+            gateway.node.metrics.background.failed_polls.inc();
         }
     }
     Ok(())

@@ -16,6 +16,8 @@ pub struct ConnectionMetrics {
     refused: IntCounterVec,
     /// Of them, those with a WebSocket.
     pub websockets: IntGauge,
+    /// WebSockets to providers.
+    pub provider_websockets: IntGauge,
     /// HTTP/2 connections that were closed because of their frames.
     pub floods: IntCounter,
     upstream_new: IntCounter,
@@ -46,6 +48,10 @@ impl ConnectionMetrics {
             open: on.gauge(
                 "tollgate_connections",
                 "Connections of clients to the proxy, idle ones and TLS handshakes included.",
+            )?,
+            provider_websockets: on.gauge(
+                "tollgate_provider_websockets",
+                "WebSockets to providers, idle ones included",
             )?,
             websockets: on.gauge(
                 "tollgate_websockets",

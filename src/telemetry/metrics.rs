@@ -15,6 +15,7 @@ use prometheus::{
 };
 use rust_decimal::prelude::ToPrimitive as _;
 
+use super::background::BackgroundMetrics;
 use super::bodies::BodyMetrics;
 use super::breakdown::Breakdowns;
 use super::cache_misses::CacheMissMetrics;
@@ -109,6 +110,8 @@ pub struct Metrics {
     pub streams_live: IntGauge,
     /// Sessions seen within their lifetime.
     pub sessions_live: IntGauge,
+    /// Replies in the background.
+    pub background: BackgroundMetrics,
     /// Memory of request bodies.
     pub bodies: BodyMetrics,
     /// The journal and its writer.
@@ -190,6 +193,7 @@ impl Metrics {
                 .gauge("tollgate_streams_in_flight", "Streamed replies being relayed now.")?,
             sessions_live: on
                 .gauge("tollgate_sessions_live", "Sessions seen within their lifetime.")?,
+            background: BackgroundMetrics::register(&on)?,
             bodies: BodyMetrics::register(&on)?,
             journal: JournalMetrics::register(&on)?,
             jobs: JobMetrics::register(&registry)?,

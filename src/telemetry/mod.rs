@@ -8,6 +8,7 @@
 //! [`Record`]: crate::domain::record::Record
 
 mod access;
+mod background;
 mod bodies;
 mod breakdown;
 mod cache_misses;
@@ -36,6 +37,7 @@ mod server;
 mod sharing;
 
 pub use access::{RejectedLine, access_log, access_rejected};
+pub use background::BackgroundMetrics;
 pub use bodies::BodyMetrics;
 pub use credentials::{CredentialMetrics, KeyTotals};
 pub use exemplars::{Exemplar, Exemplars};

@@ -22,6 +22,7 @@ use super::direct::Direct;
 use super::endpoint::{Endpoint, EndpointError};
 use super::one_write::OneWrite;
 use super::resolve::{ResolveError, Resolver};
+use super::sockets::Sockets;
 use super::tokens::TokenSource;
 use crate::domain::clock::Timestamp;
 use crate::domain::fast_map::FastMap;
@@ -43,6 +44,8 @@ pub struct Upstreams {
     targets: RwLock<FastMap<(ProviderId, CredentialId, Timestamp), Arc<ParsedAddress>>>,
     /// Counts the connections that were requested outside the pool.
     fresh: AtomicU64,
+    /// WebSockets to providers.
+    pub sockets: Arc<Sockets>,
 }
 
 /// A provider's parsed address, once per version of its record and for each of its credentials.
@@ -101,6 +104,7 @@ impl Upstreams {
             resolver: Arc::new(Resolver::default()),
             targets: RwLock::default(),
             fresh: AtomicU64::new(0),
+            sockets: Arc::default(),
         }
     }
 

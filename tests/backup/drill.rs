@@ -1,8 +1,11 @@
 //! The drill: requests run, backups are made, the gateway is killed, the backups are restored
 //! elsewhere, and the sums are compared with what the clients counted.
 
-use super::{Bed, Load, data, sums, system, url};
+use serde_json::json;
+
+use super::{Bed, COST, Load, data, sums, system, url};
 use crate::moving::run;
+use crate::proxy::fixture::request;
 use crate::support::redis::Redis;
 
 /// Records wait some time in the journal, whose segments come and go.
@@ -128,4 +131,38 @@ async fn counters_in_redis_are_rebuilt_from_the_restored_ledger() {
     other.ready().await;
     other.log_shows("rebuilding the shared counters from the ledger").await;
     assert!(!data(&other).join("counting-restored").exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_open_reply_in_the_background_is_billed_after_a_restore() {
+    let mut bed = Bed::start(&[], 0).await;
+    let fixture = &bed.fixture;
+    fixture.gateway.provider("responses", &fixture.upstream.url, json!({})).await;
+    let edit = json!({"keyId": fixture.key_id, "allowedFeatures": ["background"]});
+    fixture.gateway.admin("keys/editKey", edit).await;
+    let usage = json!({"input": 1000, "output": 500});
+    let slow = json!({"usage": usage, "background_calls": 5});
+    fixture.upstream.default(slow).await;
+    let mut body = request("responses", false);
+    body["background"] = json!(true);
+    let answer = fixture.post("/v1/responses", &body).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    answer.bytes().await.unwrap();
+    fixture.gateway.metric_shows("tollgate_background_replies", |open| open == 1.0).await;
+    bed.backup("file", &["--with-secrets"]);
+    bed.fixture.gateway.kill();
+
+    let mut other = bed.other(&[]);
+    let (well, said) = bed.restore(&other, "file", &[]);
+    assert!(well, "{said}");
+    other.spawn();
+    other.ready().await;
+    other.metric_shows("tollgate_background_replies", |open| open == 0.0).await;
+    other.signal("TERM");
+    other.ended().await;
+    assert_eq!(sums(&url(&data(&other))).await, (1, COST));
+    // A restore over it moves what is open aside.
+    let (well, said) = bed.restore(&other, "file", &["--replace"]);
+    assert!(well, "{said}");
+    assert!(data(&other).join("background").is_dir());
 }

@@ -112,7 +112,8 @@ fn pem(name: &str) -> String {
     format!("{}/tests/admin/tls/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-fn acceptor() -> TlsAcceptor {
+/// Accepts TLS with the trusted certificate, and these protocols in this order.
+pub fn acceptor(protocols: &[&str]) -> TlsAcceptor {
     use rustls_pki_types::pem::PemObject as _;
     // Installs the process's provider of cryptography.
     drop(crate::support::gateway::client());
@@ -123,7 +124,7 @@ fn acceptor() -> TlsAcceptor {
             rustls_pki_types::PrivateKeyDer::from_pem_file(pem("key.pem")).unwrap(),
         )
         .unwrap();
-    config.alpn_protocols = vec![b"h2".to_vec()];
+    config.alpn_protocols = protocols.iter().map(|one| one.as_bytes().to_vec()).collect();
     TlsAcceptor::from(Arc::new(config))
 }
 
@@ -132,7 +133,7 @@ pub async fn provider<F>(play: impl Fn(Connection, usize) -> F + Send + 'static)
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let (acceptor, listener) = (acceptor(), TcpListener::bind("127.0.0.1:0").await.unwrap());
+    let (acceptor, listener) = (acceptor(&["h2"]), TcpListener::bind("127.0.0.1:0").await.unwrap());
     let url = format!("https://localhost:{}", listener.local_addr().unwrap().port());
     tokio::spawn(async move {
         for number in 0.. {

@@ -16,7 +16,7 @@ mod early_answers;
 mod floods;
 mod frames;
 mod held;
-mod http2_provider;
+pub mod http2_provider;
 mod http2_upstream;
 mod lingering_close;
 mod load;

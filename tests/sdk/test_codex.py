@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from conftest import call as requested
 from conftest import mock
 from launch import COMMAND, PRINTED, Program
 from received import PNG
@@ -138,6 +139,22 @@ def test_websocket_with_a_tool(on_websocket, account, services, model):
     assert on_websocket.made() == "made\n"
     assert account.check(model, count=2, streamed=True, **result.used) in (result.thread, None)
     over_websocket(account, 2)
+
+
+def test_provider_over_a_websocket(on_websocket, account, services):
+    if services.admin is None:
+        pytest.skip("no provider can be added")
+    key, model = "upstream-sockets", "over-sockets"
+    requested(f"{services.mock}/mock/default?key={key}", {"websocket": True})
+    services.action("providers/addProvider", {"name": "sockets", "url": services.mock, "key": key, "websocket": True,
+                                              "provider_type": "responses", "allowed_models": [model]})
+    call = {"name": "exec_command", "arguments": {"cmd": COMMAND}}
+    result = ask(on_websocket, model, f"Do it. {mock(thinking='a tool will do', tools=[call])}")
+    assert [item["exit_code"] for item in result.commands] == [0]
+    assert PRINTED in result.texts[-1]
+    over_websocket(account, 2)
+    first, second = (request["headers"].get("x-mock-socket") for request in services.received(2))
+    assert first is not None and first == second
 
 
 def test_built_in_provider(services, account, tmp_path, model):

@@ -160,6 +160,7 @@ pub fn provider() -> Provider {
         instructions: InstructionsStrategy::ForceOfficial,
         preserve_client_ip: true,
         anthropic_host: AnthropicHost::Yes,
+        websocket: true,
         proxy_url: Some("http://proxy:3128".to_owned()),
         note: "note".to_owned(),
         health_since: NOON.plus_ms(7),

@@ -89,6 +89,8 @@ pub struct Directive {
     pub background_calls: Option<usize>,
     /// A response in the background ends in an error.
     pub background_fails: bool,
+    /// Serve the Responses API over a WebSocket; otherwise the upgrade is refused.
+    pub websocket: bool,
     /// Names of the models in the listing.
     pub models: Option<Vec<String>>,
     /// Native: what the check of tool calls answers to a request with `safeguards`.

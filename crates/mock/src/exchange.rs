@@ -22,6 +22,7 @@ use super::path::{self, MockOperation, Route};
 use super::play::Playback;
 use super::query::query;
 use super::records::Exchange;
+use super::socket;
 use super::stage::{self, StagedAnswer};
 use super::strict;
 use super::wire::WireFault;
@@ -31,7 +32,10 @@ use tollgate_formats::domain::format::WireFormat;
 pub(super) const MAX_BODY: usize = 64 << 20;
 
 /// Answers any request that is not the operator's.
-pub(super) async fn handle(State(mock): State<Arc<Mock>>, request: Request) -> Response {
+pub(super) async fn handle(State(mock): State<Arc<Mock>>, mut request: Request) -> Response {
+    if let Some(answer) = socket::upgrade(&mock, &mut request) {
+        return answer;
+    }
     let exchange = mock.records.start();
     let (parts, body) = request.into_parts();
     match receive(&parts, body).await {
@@ -184,7 +188,7 @@ fn directive_for(
 }
 
 /// The credential in any format's place for it: it selects the script.
-fn credential(parts: &Parts) -> Option<String> {
+pub(super) fn credential(parts: &Parts) -> Option<String> {
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = header("authorization").and_then(|value| value.strip_prefix("Bearer "));
     let found = header("x-api-key").or_else(|| header("api-key")).or(bearer);

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use super::background::BackgroundReplies;
 use super::directive::Layer;
 use super::records::Records;
+use super::socket::Sockets;
 
 /// One mock instance.
 #[derive(Debug, Default)]
@@ -15,6 +16,7 @@ pub(super) struct Mock {
     pub records: Arc<Records>,
     pub plans: Mutex<Plans>,
     pub background: BackgroundReplies,
+    pub sockets: Sockets,
 }
 
 /// By credential; the empty one applies to all.

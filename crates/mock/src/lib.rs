@@ -19,7 +19,8 @@
 //! behaviour. Strict mode, on unless `strict` is false, refuses what the real services would
 //! refuse, with their messages: see [`strict`]. Paths of Azure and Vertex AI lead to the same
 //! services; `/google/token` and `/TENANT/oauth2/v2.0/token` answer access tokens, with the
-//! directives of the key `token`.
+//! directives of the key `token`. With the directive `websocket` the Responses API is served over a
+//! WebSocket too; requests that came over one have its number in the header `x-mock-socket`.
 
 #![cfg_attr(not(test), deny(unreachable_pub, missing_docs))]
 
@@ -39,6 +40,7 @@ mod query;
 mod records;
 mod reply;
 mod schema;
+mod socket;
 mod stage;
 mod strict;
 mod wire;

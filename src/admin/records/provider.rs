@@ -96,6 +96,8 @@ pub struct ProviderRecord {
     pub preserve_client_ip: bool,
     /// Whether its host is Anthropic's own: `auto`, `yes` or `no`.
     pub anthropic_host: &'static str,
+    /// Whether it gets the requests of a session over one WebSocket (responses only).
+    pub websocket: bool,
     /// `http://host:port` of a CONNECT proxy; `null` = none of the provider's own.
     pub proxy_url: Option<String>,
     /// A note for administrators; may be empty.
@@ -152,6 +154,7 @@ impl ProviderRecord {
             instructions_strategy: provider.instructions.as_str(),
             preserve_client_ip: provider.preserve_client_ip,
             anthropic_host: provider.anthropic_host.as_str(),
+            websocket: provider.websocket,
             proxy_url: provider.proxy_url.clone(),
             note: provider.note.clone(),
             switched_off: provider.switched_off.as_ref().map(SwitchedOffRecord::from),

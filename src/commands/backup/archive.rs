@@ -10,13 +10,15 @@ use anyhow::{Context as _, bail, ensure};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{DATABASE, JOURNAL, SECRETS};
+use super::{BACKGROUND, DATABASE, JOURNAL, SECRETS};
 use crate::domain::clock::{Clock as _, SystemClock};
 use crate::files;
 
 const MANIFEST: &str = "manifest.json";
 /// Raised when an older program could not restore what is written.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
+/// Of a backup without replies in the background.
+const FIRST_FORMAT: u32 = 1;
 /// A manifest has some hundred bytes for each file.
 const MANIFEST_MAX: u64 = 64 << 20;
 const LEVEL: i32 = 3;
@@ -62,7 +64,9 @@ impl Manifest {
         }
         let made_at = SystemClock.now().to_iso();
         let program = crate::domain::version::text().to_owned();
-        Ok(Self { format: FORMAT, program, made_at, schema, secret_keys, files })
+        let has_replies = files.iter().any(|file| file.path.starts_with(BACKGROUND));
+        let format = if has_replies { FORMAT } else { FIRST_FORMAT };
+        Ok(Self { format, program, made_at, schema, secret_keys, files })
     }
 
     pub(super) fn has(&self, path: &str) -> bool {
@@ -88,7 +92,8 @@ fn is_allowed(path: &str) -> bool {
     let parts: Vec<Component<'_>> = Path::new(path).components().collect();
     let within = parts.iter().all(|part| matches!(part, Component::Normal(_)));
     let alone = parts.len() == 1 && (path == DATABASE || SECRETS.contains(&path));
-    within && (alone || (parts.len() == 3 && Path::new(path).starts_with(JOURNAL)))
+    let is_in = |folder| Path::new(path).starts_with(folder);
+    within && (alone || (parts.len() == 3 && (is_in(JOURNAL) || is_in(BACKGROUND))))
 }
 
 /// All files under a folder, by their paths from there, in order.

@@ -1,4 +1,5 @@
-//! `tollgate backup`: the journals first, then the database, then both as one file.
+//! `tollgate backup`: replies in the background first, then the journals, then the database, then
+//! all of it as one file.
 //!
 //! In this order no record from before the command can be missing: the journal deletes a record
 //! only when the database has it (see `ledger::copy_journals`).
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, ensure};
 
 use super::archive::{self, Manifest};
-use super::{DATABASE, JOURNAL, SECRETS, Scratch, embedded};
+use super::{DATABASE, JOURNAL, SECRETS, Scratch, background, embedded};
 use crate::commands::runtime::runtime;
 use crate::config::Config;
 use crate::crypto::vault;
@@ -60,6 +61,7 @@ pub fn backup(config: &Config, file: &Path, with_secrets: bool) -> anyhow::Resul
     files::make_dir(&contents)?;
 
     let kept = if with_secrets { secret_files(dir)? } else { Vec::new() };
+    background::copy(&config.data_dir, &contents).context("copying replies in the background")?;
     let copied = ledger::copy_journals(&journal::root(config), &contents.join(JOURNAL));
     let waiting_bytes = copied.context("copying the journal")?.waiting_bytes;
     let (schema, secret_keys) = runtime()?.block_on(copy_database(config, &contents))?;

@@ -5,6 +5,7 @@
 //! leave half done.
 
 mod archive;
+mod background;
 mod make;
 mod restore;
 mod switch;
@@ -21,6 +22,7 @@ use crate::crypto::key_ring;
 /// The embedded database's file.
 const DATABASE: &str = "tollgate.db";
 const JOURNAL: &str = "journal";
+const BACKGROUND: &str = "background";
 /// The files that only `--with-secrets` puts into a backup.
 const SECRETS: [&str; 2] = [key_ring::FILE, "admin.token"];
 

@@ -7,7 +7,7 @@ use anyhow::{Context as _, ensure};
 
 use super::archive::{self, Manifest};
 use super::switch::{self, Unfinished};
-use super::{DATABASE, JOURNAL, SECRETS, Scratch, embedded};
+use super::{BACKGROUND, DATABASE, JOURNAL, SECRETS, Scratch, embedded};
 use crate::config::Config;
 use crate::crypto::key_ring::KeyFile;
 use crate::files;
@@ -117,8 +117,10 @@ fn held(dir: &Path, manifest: &Manifest) -> anyhow::Result<Vec<String>> {
     if dir.join(DATABASE).symlink_metadata().is_ok() {
         held.push(DATABASE.to_owned());
     }
-    if std::fs::read_dir(dir.join(JOURNAL)).is_ok_and(|mut entries| entries.next().is_some()) {
-        held.push(JOURNAL.to_owned());
+    for name in [JOURNAL, BACKGROUND] {
+        if std::fs::read_dir(dir.join(name)).is_ok_and(|mut entries| entries.next().is_some()) {
+            held.push(name.to_owned());
+        }
     }
     for name in SECRETS.into_iter().filter(|name| manifest.has(name)) {
         if dir.join(name).symlink_metadata().is_ok() {

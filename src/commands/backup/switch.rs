@@ -12,15 +12,16 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::archive::Manifest;
-use super::{DATABASE, JOURNAL, SECRETS};
+use super::{BACKGROUND, DATABASE, JOURNAL, SECRETS};
 use crate::domain::clock::{Clock as _, SystemClock};
 use crate::files;
 use crate::setup::unfinished_restore::{DONE, STAGED, UNFINISHED};
 
 /// In that directory: what is being restored, and where the old state goes.
 const STATE: &str = "restore.json";
-/// Parts of the old state that have no counterpart in a backup. The first two go with the database.
-const OLD_ONLY: [&str; 3] = ["tollgate.db-wal", "tollgate.db-shm", "circuits"];
+/// Parts of the old state that have no counterpart in every backup. The first two go with the
+/// database.
+const OLD_ONLY: [&str; 4] = ["tollgate.db-wal", "tollgate.db-shm", "circuits", BACKGROUND];
 /// The file that makes the next start rebuild Redis' counters from the ledger (see `marker`).
 const COUNTING: &str = "counting-restored";
 
@@ -75,7 +76,7 @@ pub(super) fn finish(dir: &Path) -> anyhow::Result<Option<PathBuf>> {
             move_aside(dir, name, &before)?;
         }
     }
-    for name in [DATABASE, JOURNAL].into_iter().chain(SECRETS).chain([COUNTING]) {
+    for name in [BACKGROUND, DATABASE, JOURNAL].into_iter().chain(SECRETS).chain([COUNTING]) {
         let (staged, place) = (from.join(name), dir.join(name));
         if staged.exists() {
             move_aside(dir, name, &before)?;

@@ -9,7 +9,9 @@
 //! See docs/decisions/01-own-driver.md.
 
 mod client;
+mod over_socket;
 mod sending;
+mod up;
 mod wire;
 
 use std::time::{Duration, Instant};

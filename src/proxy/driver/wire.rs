@@ -12,17 +12,20 @@ use std::time::{Duration, Instant};
 use bytes::{Bytes, BytesMut};
 use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::protocols::Digest;
-use pingora::protocols::UniqueID as _;
-use pingora::protocols::http::client::HttpSession;
 use pingora::upstreams::peer::HttpPeer;
 use pingora::{Error, ErrorType, Result, RetryType};
 
 use super::client::{Client, Wait};
-use super::sending::{self, SendResult};
+use super::over_socket::OverSocket;
+use super::sending::SendResult;
+use super::up::Up;
 use crate::policy::failure::NetworkFailure;
+use crate::proxy::body_budget::BodyReservation;
 use crate::proxy::context::millis;
 use crate::proxy::ready;
 use crate::proxy::upstream::failure::Failure;
+use crate::proxy::upstream::running::Running;
+use crate::proxy::upstream::socket_wanted;
 use crate::proxy::upstream::timing::Bound;
 use crate::upstream::{Link, Upstreams};
 
@@ -42,8 +45,7 @@ const JOIN_ROOM: usize = 16 * 1024;
 
 /// An open exchange with a provider.
 pub(in crate::proxy) struct Wire {
-    // Boxed: each future that holds a `Wire` reserves memory for it as long as a stream lives.
-    up: Box<HttpSession>,
+    up: Up,
     reused: bool,
     sent_whole: bool,
     /// An answer began before the request was sent.
@@ -121,11 +123,46 @@ impl Wire {
         peer: &HttpPeer,
         began: Instant,
     ) -> Result<Self> {
+        if client.ctx.running()?.attempt.provider.websocket
+            // Boxed: other requests need no memory for this.
+            && let Some(socket) = Box::pin(Self::socket(client, upstreams, peer, began)).await?
+        {
+            let reused = socket.is_used();
+            return Ok(Self::new(Up::Socket(Box::new(socket)), reused));
+        }
         let connecting = pin!(upstreams.connect(peer));
         let (up, reused) = unbounded(client.on(Wait::from(began), connecting).await)?
             .map_err(|e| connect_failure(e, peer, began.elapsed()))?;
-        Ok(Self {
-            up: Box::new(up),
+        Ok(Self::new(Up::Http(Box::new(up)), reused))
+    }
+
+    /// The WebSocket of the request's session; `None`: the request goes over HTTP.
+    async fn socket(
+        client: &mut Client<'_>,
+        upstreams: &Upstreams,
+        peer: &HttpPeer,
+        began: Instant,
+    ) -> Result<Option<OverSocket>> {
+        let Some(wanted) = socket_wanted::of(client.session, client.ctx.running()?) else {
+            return Ok(None);
+        };
+        let Running { request, forwarding, attempt } = client.ctx.running()?;
+        // The frame, and what is read to make it.
+        let bytes = 2 * attempt.rendered.body.iter().map(Bytes::len).sum::<usize>();
+        let user = forwarding.identified.caller.user_id();
+        let mut held = BodyReservation::new(&request.gateway.bodies, user);
+        if held.hold_beside_body(bytes, request.live.max_inflight_body_bytes).is_err() {
+            return Ok(None);
+        }
+        let provider = wanted.provider.name.clone();
+        let opening = pin!(upstreams.sockets.open(wanted, peer.clone()));
+        let opened = unbounded(client.on(Wait::from(began), opening).await)?;
+        Ok(opened.map(|socket| OverSocket::new(socket, provider, held)))
+    }
+
+    const fn new(up: Up, reused: bool) -> Self {
+        Self {
+            up,
             reused,
             sent_whole: false,
             is_early: false,
@@ -134,7 +171,7 @@ impl Wire {
             has_informational: false,
             detached: false,
             broken: None,
-        })
+        }
     }
 
     /// Whether the connection had been used before.
@@ -144,12 +181,7 @@ impl Wire {
 
     /// The connection's socket, and Pingora's digest of it.
     pub(in crate::proxy) fn identity(&self) -> (i32, Option<&Digest>) {
-        let socket = match &*self.up {
-            HttpSession::H1(h1) => h1.id(),
-            HttpSession::H2(h2) => h2.fd(),
-            HttpSession::Custom(_) => -1,
-        };
-        (socket, self.up.digest())
+        self.up.identity()
     }
 
     /// From now on, the client closing its connection ends nothing.
@@ -163,7 +195,7 @@ impl Wire {
     }
 
     pub(in crate::proxy) fn is_http2(&self) -> bool {
-        matches!(*self.up, HttpSession::H2(_))
+        self.up.is_http2()
     }
 
     /// Sends head and body. A failed send is not a failure yet: the provider may have answered
@@ -179,7 +211,7 @@ impl Wire {
         now: Instant,
     ) -> Result<()> {
         // Pinned here: what is passed by value is kept more than once as long as a stream lives.
-        let sending = pin!(sending::send(&mut self.up, head, body));
+        let sending = pin!(self.up.send(head, body));
         match unbounded(client.on(Wait::from(now), sending).await)? {
             SendResult::Whole => self.sent_whole = true,
             SendResult::InPart { answered, stalled } => {
@@ -228,7 +260,7 @@ impl Wire {
                 return Err(late(self.stalled).into());
             }
             let came = {
-                let next = pin!(next_head(&mut self.up));
+                let next = pin!(self.up.next_head());
                 client.on(Wait { now, until, detached: self.detached }, next).await?
             };
             match came {
@@ -255,7 +287,11 @@ impl Wire {
     /// breaks at once.
     fn unanswered(&self, mut error: Box<Error>, sent: Instant) -> Box<Error> {
         let at_once = self.reused && !self.has_informational && sent.elapsed() < STALE_WITHIN;
-        let unprocessed = if self.is_http2() {
+        let unprocessed = if let Up::Socket(socket) = &self.up {
+            // A reply begins at once (`response.created`): without it the provider did not begin.
+            socket.unanswered(&error.to_string());
+            true
+        } else if self.is_http2() {
             match (&error.retry, error.etype()) {
                 // GOAWAY without an error, or REFUSED_STREAM: the provider did not begin.
                 (RetryType::Decided(true), ErrorType::H2Error) => true,
@@ -291,7 +327,7 @@ impl Wire {
             return Ok(None);
         }
         let read = {
-            let reading = pin!(self.up.read_response_body());
+            let reading = pin!(self.up.read_body());
             let wait = Wait { now, until: bound.until, detached: self.detached };
             client.on(wait, reading).await?
         };
@@ -312,7 +348,7 @@ impl Wire {
         while len < JOIN_MAX && !self.is_done() {
             // A read that is not ready is dropped without loss: it takes bytes from the connection
             // only when it completes.
-            match ready::now(self.up.read_response_body()).await {
+            match ready::now(self.up.read_body()).await {
                 Some(Ok(Some(next))) => {
                     len += next.len();
                     joined
@@ -335,17 +371,21 @@ impl Wire {
 
     /// Whether the answer ended as its framing requires.
     pub(in crate::proxy) fn is_done(&mut self) -> bool {
-        // Pingora's own method panics before there is a head, and after a 1xx without one.
         self.broken.is_none() && self.has_head && self.up.response_done()
     }
 
     /// Returns the connection to the pool if its exchange is over, or closes it. After a part of a
     /// request it is dropped: an orderly end would wait until the provider takes the bytes before.
     pub(in crate::proxy) async fn close(mut self, upstreams: &Upstreams, link: &Link) {
-        if self.sent_whole && self.is_done() {
-            upstreams.release(self.up, link).await;
-        } else if self.sent_whole {
-            let _ = pingora::time::timeout(CLOSE_TIMEOUT, self.up.shutdown()).await;
+        let is_done = self.sent_whole && self.is_done();
+        match self.up {
+            Up::Http(up) if is_done => upstreams.release(up, link).await,
+            Up::Http(mut up) if self.sent_whole => {
+                let _ = pingora::time::timeout(CLOSE_TIMEOUT, up.shutdown()).await;
+            }
+            Up::Socket(socket) if is_done => socket.keep(),
+            // With a WebSocket its reply ends, if there is one.
+            Up::Http(_) | Up::Socket(_) => {}
         }
     }
 }
@@ -353,12 +393,4 @@ impl Wire {
 /// The result of work without a time bound.
 fn unbounded<T>(done: Result<Option<T>>) -> Result<T> {
     done?.ok_or_else(|| Error::explain(ErrorType::InternalError, "a bound that nobody set"))
-}
-
-/// Reads the next head, unless it came while the request was sent.
-async fn next_head(up: &mut HttpSession) -> Result<()> {
-    match up {
-        HttpSession::H2(h2) if h2.response_header().is_some() => Ok(()),
-        up => up.read_response_header().await,
-    }
 }

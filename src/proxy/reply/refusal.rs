@@ -22,6 +22,8 @@ use crate::policy::select::SOON_MS;
 /// dropped as soon as providers answer.
 const BUDGET_RETRY_S: u32 = 2;
 const NO_UPGRADE: &str = "websockets are not served here: use POST with streaming";
+const BACKGROUND_FULL: &str =
+    "too many responses are made in the background now, for this key or for all";
 const CONVERSION_TIMED_OUT: &str =
     "the gateway is busy, and could not convert this large request in time";
 const BUDGET_EXCEEDED: &str = "the gateway holds as many request bodies as it may now, \
@@ -194,7 +196,7 @@ impl Refusal {
             }
             Self::Limit(denied) => limit_refusal::reply(denied, zone),
             Self::JournalFull => busy("the gateway cannot account for requests now", 5),
-            Self::BackgroundFull => busy("too many responses are made in the background now", 60),
+            Self::BackgroundFull => busy(BACKGROUND_FULL, 60),
             Self::CountersUnreachable => busy("the gateway cannot count requests now", 5),
             Self::NoGroup { .. }
             | Self::UnknownModel { .. }

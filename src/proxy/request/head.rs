@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use h2::ext::Protocol;
+use http::Method;
 use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING, UPGRADE, USER_AGENT};
 use pingora::proxy::Session;
 
@@ -25,7 +27,7 @@ const MAX_USER_AGENT: usize = 256;
 /// Refuses a head that another server could read differently, and notes the facts of any other.
 ///
 /// # Errors
-/// When the head has a length and a transfer encoding, or no host.
+/// When the head has a length and a transfer encoding, no host, or asks for a tunnel.
 pub(in crate::proxy) fn open(session: &Session, ctx: &mut RequestContext) -> Result<(), Refusal> {
     framing(session)?;
     note(session, ctx);
@@ -42,7 +44,7 @@ pub(in crate::proxy) fn route(
 ) -> Result<Route, Refusal> {
     let head = session.req_header();
     let path = head.uri.path();
-    let upgrade = head.headers.contains_key(UPGRADE);
+    let upgrade = head.headers.contains_key(UPGRADE) || head.method == Method::CONNECT;
     if let Err(bad) = route::check_path(&head.method, path) {
         ctx.format = WireFormat::AltCli;
         return Err(bad.into());
@@ -105,6 +107,10 @@ fn endpoint(path: &str) -> Arc<str> {
 /// Refuses heads that another server on the path could read differently.
 fn framing(session: &Session) -> Result<(), Refusal> {
     let head = session.req_header();
+    if head.method == Method::CONNECT && head.extensions.get::<Protocol>().is_none() {
+        let allow = route::methods(head.uri.path()).unwrap_or_default();
+        return Err(Refusal::WrongMethod { allow });
+    }
     if head.version > http::Version::HTTP_11 {
         return Ok(());
     }

@@ -48,7 +48,9 @@ pub(in crate::proxy) async fn screen(
     if !inbound.features.is_empty() {
         grant(ctx, identified, &mut inbound.features)?;
         inbound.peek.check_background(ctx.format)?;
-        if inbound.peek.is_in_background(ctx.format) && ctx.gateway.pending_replies.is_full() {
+        if inbound.peek.is_in_background(ctx.format)
+            && ctx.gateway.pending_replies.is_full(identified.caller.key_id())
+        {
             return Err(Refusal::BackgroundFull);
         }
     }

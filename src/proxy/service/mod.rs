@@ -70,7 +70,8 @@ fn http2_options(max_head_bytes: usize) -> H2Options {
         .max_header_list_size(u32::try_from(max_head_bytes).unwrap_or(u32::MAX))
         .max_concurrent_streams(HTTP2_STREAMS)
         .max_pending_accept_reset_streams(HTTP2_RESET_UNSEEN)
-        .max_send_buffer_size(HTTP2_SEND_BUFFER);
+        .max_send_buffer_size(HTTP2_SEND_BUFFER)
+        .enable_connect_protocol();
     options
 }
 
@@ -78,6 +79,8 @@ fn http2_options(max_head_bytes: usize) -> H2Options {
 pub fn http_proxy(gateway: Arc<Gateway>, conf: &Arc<ServerConf>, h2c: bool) -> HttpProxy<Service> {
     let mut options = HttpServerOptions::default();
     options.h2c = h2c;
+    // For WebSockets over HTTP/2. Any other is refused like another wrong method.
+    options.allow_connect_method_proxying = true;
     options.h2_idle_timeout = Some(HTTP2_IDLE);
     let max_head_bytes = gateway.node.live.load().max_head_bytes;
     let mut proxy = pingora::proxy::http_proxy(conf, Service { gateway });
@@ -115,7 +118,10 @@ impl ProxyHttp for Service {
         let live = &ctx.request.live;
         // Pingora keeps a connection that may be reused without limit (0). If it may not be reused,
         // this must not allow it again.
-        if session.get_keepalive() == Some(0) {
+        if session.req_header().method == http::Method::CONNECT {
+            // A client that was refused a tunnel may have begun to use it.
+            session.set_keepalive(None);
+        } else if session.get_keepalive() == Some(0) {
             session.set_keepalive(Some(live.keepalive_timeout_ms.div_ceil(1000)));
         }
         session.set_pipelining_enabled(true);

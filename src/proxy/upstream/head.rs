@@ -17,17 +17,28 @@ pub(in crate::proxy) fn build(
     head: &mut RequestHeader,
     running: Running<'_>,
 ) -> pingora::Result<()> {
-    let Running { request, forwarding, attempt } = running;
-    let (link, provider, rendered) = (attempt.link()?, &attempt.provider, &mut attempt.rendered);
-    let endpoint = link.endpoint();
-    let method = match &forwarding.route.operation {
+    let method = match &running.forwarding.route.operation {
         Operation::Stored(call) => call.method.clone(),
         _ => Method::POST,
     };
+    let query = running.attempt.rendered.query.take();
+    of_method(session, head, running, method, query.as_deref())
+}
+
+/// Builds the head of a request with this method and query.
+pub(super) fn of_method(
+    session: &Session,
+    head: &mut RequestHeader,
+    running: Running<'_>,
+    method: Method,
+    query: Option<&str>,
+) -> pingora::Result<()> {
+    let Running { request, forwarding, attempt } = running;
+    let (link, provider, rendered) = (attempt.link()?, &attempt.provider, &attempt.rendered);
+    let endpoint = link.endpoint();
     let format = provider.kind.format();
-    let query = rendered.query.take();
     let call = forwarding.call(format, &attempt.model);
-    let path = endpoint.target(format, call, query.as_deref());
+    let path = endpoint.target(format, call, query);
     let parts = HeadParts {
         client: &session.req_header().headers,
         provider,

@@ -16,6 +16,7 @@ pub(super) mod receiving;
 mod render;
 mod rendered;
 pub(super) mod running;
+pub(super) mod socket_wanted;
 mod tally;
 pub(super) mod timing;
 pub(super) mod tool_check;

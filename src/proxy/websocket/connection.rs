@@ -52,7 +52,7 @@ enum Next {
 /// A connection after its handshake.
 pub(super) struct Connection<'s, 'c> {
     pub ctx: &'s mut RequestContext,
-    pub origin: Origin<'c>,
+    pub origin: Origin,
     pub caller: Identified,
     pub socket: Socket<'c>,
     pub lanes: Vec<Lane>,
@@ -73,7 +73,7 @@ pub(super) struct Connection<'s, 'c> {
 impl<'s, 'c> Connection<'s, 'c> {
     pub(super) fn new(
         ctx: &'s mut RequestContext,
-        origin: Origin<'c>,
+        origin: Origin,
         caller: Identified,
         socket: Socket<'c>,
     ) -> Self {

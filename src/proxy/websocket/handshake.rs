@@ -2,13 +2,14 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use h2::ext::Protocol;
 use http::header::{
     CONNECTION, CONTENT_LENGTH, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION,
     TRANSFER_ENCODING, UPGRADE,
 };
 use http::{HeaderMap, HeaderName, Method, Version};
 use pingora::Result;
-use pingora::http::ResponseHeader;
+use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::proxy::Session;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
@@ -28,11 +29,19 @@ const VERSION: &str = "13";
 pub(in crate::proxy) fn is_asked_for(session: &Session, ctx: &RequestContext) -> bool {
     let head = session.req_header();
     let path = head.uri.path();
-    ctx.live.websockets.are_served
-        && head.method == Method::GET
-        && head.version == Version::HTTP_11
-        && path.strip_suffix('/').unwrap_or(path) == PATH
-        && has_option(&head.headers, &UPGRADE, "websocket")
+    let is_handshake = match head.version {
+        Version::HTTP_11 => {
+            head.method == Method::GET && has_option(&head.headers, &UPGRADE, "websocket")
+        }
+        _ => is_over_http2(head),
+    };
+    ctx.live.websockets.are_served && path.strip_suffix('/').unwrap_or(path) == PATH && is_handshake
+}
+
+/// Whether a request is the handshake of HTTP/2 (RFC 8441).
+fn is_over_http2(head: &RequestHeader) -> bool {
+    let protocol = head.extensions.get::<Protocol>();
+    head.method == Method::CONNECT && protocol.is_some_and(|it| it.as_str() == "websocket")
 }
 
 fn has_option(headers: &HeaderMap, name: &HeaderName, option: &str) -> bool {
@@ -49,7 +58,8 @@ pub(super) fn check(
     ctx: &RequestContext,
 ) -> std::result::Result<Option<Answer>, Refusal> {
     let headers = &session.req_header().headers;
-    if !has_option(headers, &CONNECTION, "upgrade") {
+    let is_over_http2 = is_over_http2(session.req_header());
+    if !is_over_http2 && !has_option(headers, &CONNECTION, "upgrade") {
         return Err(Refusal::MalformedHead("the Connection header does not name the upgrade"));
     }
     if headers.get(SEC_WEBSOCKET_VERSION).is_none_or(|version| version != VERSION) {
@@ -57,6 +67,9 @@ pub(super) fn check(
             .header("upgrade", "websocket")
             .header("sec-websocket-version", VERSION);
         return Ok(Some(Answer::refusal(ctx, reply, RequestOutcome::Refused)));
+    }
+    if is_over_http2 {
+        return Ok(None);
     }
     let key = headers.get(SEC_WEBSOCKET_KEY).and_then(|key| STANDARD.decode(key).ok());
     if key.is_none_or(|key| key.len() != 16) {
@@ -71,8 +84,14 @@ pub(super) fn check(
     Ok(None)
 }
 
-/// Answers 101.
+/// Answers 101; over HTTP/2 200.
 pub(super) async fn accept(session: &mut Session, ctx: &RequestContext) -> Result<()> {
+    if is_over_http2(session.req_header()) {
+        let mut head = ResponseHeader::build(200, Some(1))?.as_owned_parts();
+        answer::own_headers(&mut head.headers, ctx)?;
+        let written = session.write_response_header(Box::new(head.into()), false).await;
+        return written.map_err(|e| e.into_down());
+    }
     let key = session.req_header().headers.get(SEC_WEBSOCKET_KEY);
     let accept = derive_accept_key(key.map_or(&[][..], |key| key.as_bytes()));
     let mut head = ResponseHeader::build(101, Some(5))?;

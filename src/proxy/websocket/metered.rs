@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::pipe::Pipe;
 use crate::proxy::body_budget::BodyReservation;
-use crate::proxy::connections::client_stream::ClientStream;
 
 /// Bytes of a connection that do not count towards the budget.
 const FREE: usize = 64 * 1024;
 
 /// The connection.
 pub(super) struct Metered<'c> {
-    pub client: &'c ClientStream,
+    pub client: Pipe<'c>,
     /// When the client last sent something.
     pub heard: Instant,
     /// The connection was refused more bytes.
@@ -39,11 +39,7 @@ pub(super) struct Bounds {
 }
 
 impl<'c> Metered<'c> {
-    pub(super) fn new(
-        client: &'c ClientStream,
-        reservation: BodyReservation,
-        bounds: Bounds,
-    ) -> Self {
+    pub(super) fn new(client: Pipe<'c>, reservation: BodyReservation, bounds: Bounds) -> Self {
         let heard = Instant::now();
         Self { client, heard, is_full: false, partial: 0, since: None, reservation, bounds }
     }

@@ -1,4 +1,5 @@
-//! The Responses API over a WebSocket (`GET /v1/responses` with `Upgrade: websocket`).
+//! The Responses API over a WebSocket (`GET /v1/responses` with `Upgrade: websocket`; over HTTP/2 a
+//! `CONNECT` with that protocol).
 //!
 //! Each `response.create` becomes a `POST /v1/responses` over a connection inside the process, with
 //! the head of the handshake. So limits, providers, conversion, price and record are those of HTTP,
@@ -13,6 +14,7 @@ mod handshake;
 mod lane;
 mod metered;
 mod origin;
+mod pipe;
 mod reply;
 mod socket;
 mod steering;
@@ -22,8 +24,8 @@ use pingora::proxy::Session;
 
 use self::connection::Connection;
 use self::origin::Origin;
+use self::pipe::Pipe;
 use self::socket::Socket;
-use super::connections::client_stream::ClientStream;
 use super::context::{InFlight, RequestContext};
 use super::reply::answer::Answer;
 use super::reply::refusal::Refusal;
@@ -54,7 +56,7 @@ pub(in crate::proxy) async fn serve(
     let gauge = ctx.gateway.node.metrics.connections.websockets.clone();
     let _open = InFlight::enter(&gauge);
     let origin = Origin::of(session, ctx);
-    let client = ClientStream::of(session).ok_or(Refusal::Internal)?;
+    let client = Pipe::of(session).ok_or(Refusal::Internal)?;
     let socket = Socket::new(client, ctx, caller.caller.user_id()).await;
     let (caller, end) = Connection::new(ctx, origin, caller, socket).run().await;
     settle::log_websocket(ctx, &caller, end);

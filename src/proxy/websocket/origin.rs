@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT,
-    TE, TRANSFER_ENCODING, UPGRADE,
+    HOST, TE, TRANSFER_ENCODING, UPGRADE,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Request};
 use http_body_util::Full;
@@ -36,27 +36,32 @@ const BETA: HeaderName = HeaderName::from_static("openai-beta");
 const WEBSOCKET_BETA: &str = "responses_websockets=";
 
 /// What each request over the connection begins with.
-pub(super) struct Origin<'s> {
+pub(super) struct Origin {
     gateway: Arc<Gateway>,
-    head: &'s RequestHeader,
+    head: RequestHeader,
     peer: Option<IpAddr>,
 }
 
-impl<'s> Origin<'s> {
+impl Origin {
     /// That of the handshake.
-    pub(super) fn of(session: &'s Session, ctx: &RequestContext) -> Self {
+    pub(super) fn of(session: &Session, ctx: &RequestContext) -> Self {
         let peer = session.client_addr().and_then(|peer| peer.as_inet()).map(|peer| peer.ip());
-        Self { gateway: Arc::clone(&ctx.gateway), head: session.req_header(), peer }
+        Self { gateway: Arc::clone(&ctx.gateway), head: session.req_header().clone(), peer }
     }
 
     /// The headers of a request.
     fn headers(&self) -> HeaderMap {
-        let head = self.head;
+        let head = &self.head;
         let mut headers = HeaderMap::with_capacity(head.headers.len());
         for (name, value) in &head.headers {
             if !OF_HANDSHAKE.contains(name) && !name.as_str().starts_with("sec-websocket-") {
                 headers.append(name.clone(), value.clone());
             }
+        }
+        if let Some(authority) = head.uri.authority().filter(|_| !headers.contains_key(HOST))
+            && let Ok(host) = HeaderValue::from_str(authority.as_str())
+        {
+            headers.insert(HOST, host);
         }
         without_beta(&mut headers);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -75,7 +80,10 @@ impl<'s> Origin<'s> {
     pub(super) fn request(&self, body: String, more: &[(String, String)]) -> Request<Full<Bytes>> {
         let mut request = Request::new(Full::new(Bytes::from(body)));
         *request.method_mut() = http::Method::POST;
-        *request.uri_mut() = self.head.uri.clone();
+        // Over HTTP/2 it has scheme and authority too.
+        if let Some(target) = self.head.uri.path_and_query() {
+            *request.uri_mut() = target.clone().into();
+        }
         *request.headers_mut() = self.headers();
         for (name, value) in more {
             if let (Ok(name), Ok(value)) =

@@ -14,9 +14,9 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
 use super::metered::{Bounds, Metered};
+use super::pipe::Pipe;
 use crate::domain::ids::UserId;
 use crate::proxy::body_budget::BodyReservation;
-use crate::proxy::connections::client_stream::ClientStream;
 use crate::proxy::context::RequestContext;
 
 /// Bytes per read, and bytes of a message that are collected before they are written.
@@ -51,11 +51,7 @@ pub(super) struct Socket<'c> {
 }
 
 impl<'c> Socket<'c> {
-    pub(super) async fn new(
-        client: &'c ClientStream,
-        ctx: &RequestContext,
-        user: Option<UserId>,
-    ) -> Self {
+    pub(super) async fn new(client: Pipe<'c>, ctx: &RequestContext, user: Option<UserId>) -> Self {
         let most = ctx.live.max_body_bytes;
         let config = WebSocketConfig::default()
             .read_buffer_size(BUFFER)
@@ -131,7 +127,7 @@ impl<'c> Socket<'c> {
         if !matches!(timeout(CLOSE, self.stream.close(Some(frame))).await, Ok(Ok(()))) {
             return;
         }
-        let mut client = self.stream.get_ref().client;
+        let client = &mut self.stream.get_mut().client;
         let lingering = async {
             let _ = client.shutdown().await;
             let (mut piece, mut read) = (vec![0; 4096], 0);

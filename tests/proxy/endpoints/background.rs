@@ -298,15 +298,21 @@ async fn only_responses_providers_are_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_follows_a_bounded_number() {
-    let fixture = fixture(&[]).await;
+async fn a_node_follows_a_bounded_number_and_no_key_takes_all_places() {
+    let mut fixture = fixture(&[]).await;
     mock(&fixture, json!({"background_calls": 1_000_000})).await;
-    for _ in 0..1_000 {
-        begin(&fixture).await;
+    for places in [250, 250, 250, 250, 0] {
+        (fixture.user_id, fixture.key_id, fixture.key) =
+            fixture.gateway.user(json!({"name": format!("user {}", fixture.key_id)})).await;
+        allow(&fixture).await;
+        for _ in 0..places {
+            begin(&fixture).await;
+        }
+        let (status, said) = post(&fixture, &asking()).await;
+        assert_eq!(status, 503, "{said}");
+        assert!(said.to_string().contains("in the background"), "{said}");
     }
-    let (status, said) = post(&fixture, &asking()).await;
-    assert_eq!(status, 503, "{said}");
-    assert!(said.to_string().contains("in the background"), "{said}");
+    fixture.gateway.metric_shows("tollgate_background_replies", |open| open == 1_000.0).await;
     assert_eq!(post(&fixture, &request("responses", false)).await.0, 200, "others are served");
 }
 

@@ -2,6 +2,7 @@
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
@@ -12,7 +13,7 @@ use crate::proxy::fixture::Fixture;
 use crate::support::wait::TIME_LIMIT;
 
 /// A connection after its handshake.
-pub struct Client(pub WebSocketStream<TcpStream>);
+pub struct Client<S = TcpStream>(pub WebSocketStream<S>);
 
 impl Client {
     pub async fn open(fixture: &Fixture) -> Self {
@@ -23,7 +24,9 @@ impl Client {
     pub async fn with(fixture: &Fixture, headers: &[(&'static str, &str)]) -> Self {
         handshake(fixture, &fixture.key, headers).await.expect("101")
     }
+}
 
+impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     pub async fn say(&mut self, frame: &Value) {
         self.0.send(Message::text(frame.to_string())).await.unwrap();
     }

@@ -5,5 +5,8 @@ pub mod client;
 mod ends;
 mod hostile;
 mod lanes;
+mod over_http2;
 mod replies;
 mod steering;
+mod to_provider;
+mod to_provider_tls;

@@ -123,10 +123,18 @@ export function Further({ form }: { form: Form }) {
         </>
       )}
       {type === "responses" && (
-        <SelectField
-          {...field("instructions_strategy")}
-          choices={choices(["keep_original", "auto", "force_official"])}
-        />
+        <>
+          <SelectField
+            {...field("instructions_strategy")}
+            choices={choices(["keep_original", "auto", "force_official"])}
+          />
+          <Switch
+            label={t("providers.fields.websocket")}
+            help={field("websocket").help}
+            className="sm:col-span-2"
+            {...form.register("websocket")}
+          />
+        </>
       )}
       <LinesField
         {...field("custom_headers")}

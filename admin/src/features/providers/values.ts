@@ -75,6 +75,7 @@ export interface Values extends Record<(typeof MONEY)[number] | (typeof TIMEOUTS
   instructions_strategy: string;
   preserve_client_ip: boolean;
   anthropic_host: string;
+  websocket: boolean;
   proxy_url: string;
   note: string;
 }
@@ -140,6 +141,7 @@ export function values(provider: Provider | undefined): Values {
     instructions_strategy: p?.instructionsStrategy ?? "keep_original",
     preserve_client_ip: p?.preserveClientIp ?? false,
     anthropic_host: p?.anthropicHost ?? "auto",
+    websocket: p?.websocket ?? false,
     proxy_url: p?.proxyUrl ?? "",
     note: p?.note ?? "",
   };
@@ -234,6 +236,7 @@ export function body(form: Values): Omit<Body, "key"> & { key?: string } {
     instructions_strategy: form.instructions_strategy as Body["instructions_strategy"],
     preserve_client_ip: form.preserve_client_ip,
     anthropic_host: form.anthropic_host as Body["anthropic_host"],
+    websocket: form.websocket,
     proxy_url: orNull(form.proxy_url),
     note: form.note,
   };

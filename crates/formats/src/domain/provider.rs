@@ -196,6 +196,10 @@ pub struct Provider {
     /// Whether its host is Anthropic's own.
     #[serde(default)]
     pub anthropic_host: AnthropicHost,
+    /// Whether it gets the requests of a session over one WebSocket. Only providers of the type
+    /// [`ProviderType::Responses`] use it.
+    #[serde(default)]
+    pub websocket: bool,
     /// `http://host:port` of a CONNECT proxy.
     pub proxy_url: Option<String>,
     /// The administrator's remark, at most 200 characters; may be empty.
@@ -258,6 +262,7 @@ impl Provider {
             instructions: InstructionsStrategy::default(),
             preserve_client_ip: false,
             anthropic_host: AnthropicHost::Auto,
+            websocket: false,
             proxy_url: None,
             note: String::new(),
             health_since: now,

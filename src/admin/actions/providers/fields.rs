@@ -128,6 +128,10 @@ pub struct ProviderFields {
     /// by the type and the host's name.
     #[schemars(extend("default" = "auto"))]
     pub anthropic_host: Sent<OneOf<AnthropicHost>>,
+    /// Whether it gets the streamed requests of a session over one WebSocket (responses only). If
+    /// it refuses, they go over HTTP.
+    #[schemars(extend("default" = false))]
+    pub websocket: Sent<bool>,
     /// `http://host:port` of a CONNECT proxy.
     pub proxy_url: Patch<Url<ProxyUrl, 1, 2048>>,
     /// For administrators.
@@ -158,6 +162,7 @@ impl ProviderFields {
         self.instructions_strategy.apply(&mut provider.instructions);
         self.preserve_client_ip.apply(&mut provider.preserve_client_ip);
         self.anthropic_host.apply(&mut provider.anthropic_host);
+        self.websocket.apply(&mut provider.websocket);
         self.proxy_url.plain().apply_option(&mut provider.proxy_url);
         self.note.plain().apply(&mut provider.note);
     }

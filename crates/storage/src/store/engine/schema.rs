@@ -41,6 +41,7 @@ const MIGRATIONS: &[Twin] = &[
     migration!(6, "0006_anthropic_host"),
     migration!(7, "0007_provider_fields"),
     migration!(9, "0009_provider_credentials"),
+    migration!(10, "0010_provider_websocket"),
 ];
 
 /// The table of sqlx.

@@ -62,6 +62,7 @@ const COLUMNS: &[&str] = limits::columns!(
         "instructions",
         "preserve_client_ip",
         "anthropic_host",
+        "websocket",
         "proxy_url",
         "note",
         "health_since",
@@ -106,6 +107,7 @@ fn bind(provider: &Provider) -> Values {
     values
         .flag(provider.preserve_client_ip)
         .text(provider.anthropic_host.as_str())
+        .flag(provider.websocket)
         .opt_text(provider.proxy_url.as_deref())
         .text(&provider.note);
     values.time(provider.health_since);
@@ -158,6 +160,7 @@ fn read(row: &AnyRow) -> Result<StoredProvider, StoreError> {
         instructions: fields.named("instructions", InstructionsStrategy::parse)?,
         preserve_client_ip: fields.flag("preserve_client_ip")?,
         anthropic_host: fields.named("anthropic_host", AnthropicHost::parse)?,
+        websocket: fields.flag("websocket")?,
         proxy_url: fields.opt_text("proxy_url")?,
         note: fields.text("note")?,
         health_since: fields.time("health_since")?,

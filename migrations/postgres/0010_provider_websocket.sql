@@ -1,0 +1,2 @@
+-- Whether a provider gets the requests of a session over one WebSocket.
+ALTER TABLE providers ADD COLUMN websocket SMALLINT NOT NULL DEFAULT 0;
