@@ -270,6 +270,8 @@ async fn each_field_takes_what_is_within_its_bounds_and_refuses_what_is_not() {
                     }
                     // Only the gateway creates valid cursors.
                     None if path == "cursor" => {}
+                    // A new one needs its text, and a name of its own (`proxy/several_keys.rs`).
+                    None if path == "credentials" => {}
                     None => assert!(!is_about(&reply, &path) && reply.status != 500, "{context}"),
                 }
                 tried += 1;

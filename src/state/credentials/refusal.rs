@@ -114,7 +114,7 @@ impl DisableRefused {
         .await?;
         tx.commit().await?;
         self.tell(&before, &name, error);
-        Ok(self.node.state.publish().await?)
+        self.node.state.publish().await
     }
 
     fn tell(&self, provider: &Provider, credential: &str, error: &AttemptError) {
