@@ -33,7 +33,7 @@ pub(in crate::proxy) async fn prepare(
     let mut identified = identify::identify(session, ctx, &route)?;
     ctx.stage("identified");
     if let Operation::Stored(call) = &route.operation {
-        let plan = stored::plan(session, ctx, &identified, call)?;
+        let plan = stored::plan(session, ctx, &identified, call).await?;
         return Ok(Forwarding::begin(ctx, identified, route, plan));
     }
     let inbound = intake::body(session, ctx, &mut identified, &route).await?;

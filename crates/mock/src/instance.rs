@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 
 use super::background::BackgroundReplies;
 use super::directive::Layer;
+use super::held::HeldObjects;
 use super::records::Records;
 
 /// One mock instance.
@@ -15,6 +16,7 @@ pub(super) struct Mock {
     pub records: Arc<Records>,
     pub plans: Mutex<Plans>,
     pub background: BackgroundReplies,
+    pub held: HeldObjects,
 }
 
 /// By credential; the empty one applies to all.

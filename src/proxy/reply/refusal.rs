@@ -103,8 +103,10 @@ pub enum Refusal {
     UnknownModel {
         model: String,
     },
-    /// No provider is known to store this reply for the key.
+    /// No provider is known to store this reply, batch or file for the key.
     UnknownReply {
+        /// What it is.
+        item: &'static str,
         id: String,
     },
     /// Providers serve the model, but none has a price for it.
@@ -194,7 +196,7 @@ impl Refusal {
             }
             Self::Limit(denied) => limit_refusal::reply(denied, zone),
             Self::JournalFull => busy("the gateway cannot account for requests now", 5),
-            Self::BackgroundFull => busy("too many responses are made in the background now", 60),
+            Self::BackgroundFull => busy("too many replies are made in the background now", 60),
             Self::CountersUnreachable => busy("the gateway cannot count requests now", 5),
             Self::NoGroup { .. }
             | Self::UnknownModel { .. }
@@ -222,8 +224,8 @@ impl Refusal {
             Self::UnknownModel { model } => {
                 not_found(format!("no provider serves the model {model}")).code("model_not_found")
             }
-            Self::UnknownReply { id } => not_found(format!(
-                "Response with id '{id}' not found: this gateway knows no provider that stores it \
+            Self::UnknownReply { item, id } => not_found(format!(
+                "{item} with id '{id}' not found: this gateway knows no provider that stores it \
                  for this key"
             )),
             // 403 and not 400: the request is valid, and is served once a price is set.
