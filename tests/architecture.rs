@@ -31,7 +31,7 @@ const SLEEPS: usize = 20;
 
 /// The parts of `proxy`, from the bottom. A part may name parts of lower layers only: so a request
 /// goes down through them, and comes back once.
-const PROXY: [&[&str]; 11] = [
+const PROXY: [&[&str]; 12] = [
     &[
         "blocking",
         "body_budget",
@@ -45,11 +45,12 @@ const PROXY: [&[&str]; 11] = [
     ],
     &["gateway", "record"],
     &["context"],
-    &["cold_cache"],
+    &["cold_cache", "held"],
     &["reply", "settle", "trace"],
     &["connections", "late_bill", "request"],
     &["websocket"],
-    &["local", "polling", "upstream"],
+    &["batches", "local", "upstream"],
+    &["polling"],
     &["exchange", "pipeline"],
     &["service"],
     &["accept", "driver"],

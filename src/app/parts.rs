@@ -7,6 +7,7 @@ use anyhow::Context;
 use arc_swap::ArcSwap;
 use http::HeaderName;
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
 
 use super::in_process::InProcess;
 use super::opening::OpeningCounted;
@@ -141,6 +142,7 @@ fn gateway(
         in_process: Weak::<InProcess>::new(),
         fixed: fixed(config, &node.state.snapshot())?,
         otlp,
+        io: Handle::current(),
     })
 }
 

@@ -47,7 +47,12 @@ pub(super) const fn operation_name(operation: &Operation, format: WireFormat) ->
         (Operation::Generate, _) => "chat",
         (Operation::Endpoint(endpoint), _) => endpoint.name,
         (Operation::CountTokens, _) => "count_tokens",
-        (Operation::Stored(_), _) => "stored_response",
+        (Operation::Stored(call), _) => match call.collection.item.as_bytes() {
+            b"Response" => "stored_response",
+            b"Batch" => "stored_batch",
+            _ => "stored_file",
+        },
+        (Operation::ListStored(_), _) => "list_stored",
         (Operation::ListModels | Operation::GetModel(_), _) => "list_models",
     }
 }

@@ -124,7 +124,7 @@ fn server(finished: &Finished, operation: Option<&Operation>) -> Span {
 fn route_of(endpoint: &str, operation: &Operation) -> String {
     let endpoint = endpoint.strip_suffix('/').unwrap_or(endpoint);
     if let Operation::Stored(call) = operation {
-        return format!("/v1/responses/{{id}}{}", call.rest);
+        return format!("{}/{{id}}{}", call.collection.path, call.rest);
     }
     for prefix in ["/v1beta/models/", "/v1/models/"] {
         let Some(rest) = endpoint.strip_prefix(prefix) else { continue };

@@ -14,6 +14,7 @@ use pingora::{Error, ErrorType, Result};
 
 use super::context::RequestContext;
 use super::gateway::Gateway;
+use super::held::{self, Said};
 use super::late_bill::{self, SeenBy};
 use super::record::Ending;
 use super::upstream::attempt::Attempt;
@@ -140,6 +141,24 @@ impl Exchange {
         }
     }
 
+    /// Notes what the provider says of a batch or a file, before the client knows it by its id.
+    pub async fn note_held(&mut self) {
+        let Some(attempt) = &self.attempt else { return };
+        let object = attempt.incoming.released().and_then(ForwardedReply::object);
+        let (Some(object), Some(record)) = (object, &self.request.record) else { return };
+        let Some(key) = record.caller.key_id() else { return };
+        let ask = record.body.as_ref().and_then(|body| body.ask.as_ref());
+        let said = Said {
+            key,
+            provider: attempt.provider.id,
+            at: self.request.started_at,
+            object,
+            requests: ask.and_then(|ask| ask.batch.clone()),
+        };
+        let (gateway, operation) = (Arc::clone(&self.request.gateway), record.operation.clone());
+        held::note(&gateway, &operation, said).await;
+    }
+
     /// The next bytes complete the reply that is being written.
     pub fn complete(&mut self) {
         let request = &mut self.request;
@@ -153,7 +172,7 @@ impl Exchange {
             if let Operation::Stored(call) = &record.operation
                 && let Some(fetched) = forwarded.fetched()
             {
-                let reply = (attempt.provider.id, &*call.reply);
+                let reply = (attempt.provider.id, &*call.id);
                 late_bill::fetched(&request.gateway, reply, fetched, SeenBy::Client);
             }
             if !request.live.cache_diagnosis.is_zero()
@@ -222,14 +241,24 @@ impl Exchange {
     fn close(&mut self, ending: &Ending) {
         if let Some(mut record) = self.request.record.take() {
             let trace = self.request.trace.take();
-            match self.in_background() {
-                Some((reply, peek)) => {
+            let batch = record.batch().and_then(|_| self.id_of_object());
+            match (batch, self.in_background()) {
+                (Some(batch), _) => {
+                    late_bill::keep_open(*record, &self.request, trace, ending, batch);
+                }
+                (None, Some((reply, peek))) => {
                     record.note_bill(Some(late_bill::expected(&self.request, &record, peek)));
                     late_bill::keep_open(*record, &self.request, trace, ending, reply.to_owned());
                 }
-                None => record.settle(&self.request, trace, ending),
+                (None, None) => record.settle(&self.request, trace, ending),
             }
         }
+    }
+
+    /// The id of the batch or the file that the provider describes.
+    fn id_of_object(&self) -> Option<String> {
+        let Incoming::Reply(forwarded) = &self.attempt.as_ref()?.incoming else { return None };
+        forwarded.object()?["id"].as_str().map(str::to_owned)
     }
 
     /// The id of a reply that its provider makes in the background, and what was asked for.

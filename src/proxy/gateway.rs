@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use http::HeaderName;
+use tokio::runtime::Handle;
 
 use super::body_budget::BodyBudget;
 use super::embedded_admin::EmbeddedAdmin;
@@ -18,7 +19,7 @@ use crate::state::{
 };
 use crate::upstream::Upstreams;
 
-/// The shared parts of the data plane. Nothing here does database I/O on a request's behalf.
+/// The shared parts of the data plane. Only calls about batches and files wait for the database.
 pub struct Gateway {
     /// What the parts of this process share.
     pub node: Arc<Node>,
@@ -50,6 +51,8 @@ pub struct Gateway {
     pub fixed: Fixed,
     /// OTLP, as far as requests use it.
     pub otlp: OtlpParts,
+    /// The runtime of the database's connections.
+    pub io: Handle,
 }
 
 /// The parts of OTLP that requests use. All are `None` if OTLP is off.

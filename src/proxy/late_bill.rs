@@ -4,14 +4,20 @@
 
 use std::sync::Arc;
 
+use rust_decimal::Decimal;
+
 use super::context::RequestContext;
 use super::gateway::Gateway;
-use super::pending_replies::PendingReply;
+use super::pending_replies::{PendingBatch, PendingReply};
 use super::record::{self, Ending, OpenRecord};
 use super::settle;
+use crate::domain::batch::BatchAsk;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{CredentialId, ProviderId};
+use crate::domain::money::NanoUsd;
+use crate::domain::part::Part;
 use crate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
+use crate::domain::usage::Usage;
 use crate::formats::peek::Peek;
 use crate::formats::usage::{Bill, ReplyState, UsageReader};
 use crate::otlp::RequestTrace;
@@ -60,9 +66,15 @@ pub(super) fn keep_open(
 ) {
     let asked = record.asked.as_ref();
     let credential = asked.map_or(CredentialId::KEY, |asked| asked.provider.credential_id());
-    let settle::UnfinishedRequest { record, permit, features } =
+    let batch = record.batch().and_then(|batch| estimated(ctx, &record, batch));
+    let settle::UnfinishedRequest { mut record, permit, features } =
         record.unfinished(ctx, trace, ending);
-    if let Some(mut pending) = PendingReply::new(reply, record, features, permit) {
+    let batch = batch.map(|EstimatedBatch { pending, usage, cost, multiplier }| {
+        (record.usage, record.cost, record.estimated) = (usage, Some(cost), true);
+        record.cost_multiplier = multiplier;
+        pending
+    });
+    if let Some(mut pending) = PendingReply::new(reply, record, features, permit, batch) {
         pending.credential = credential;
         if let Some(key) = pending.record.key_id {
             ctx.gateway.stored_history.note(key, &pending.reply, pending.holder());
@@ -71,6 +83,59 @@ pub(super) fn keep_open(
             bill_estimate(&ctx.gateway, other, "the provider gave its id to another reply");
         }
     }
+}
+
+/// A batch, and what is billed if its results are never seen.
+struct EstimatedBatch {
+    pending: PendingBatch,
+    usage: Usage,
+    cost: NanoUsd,
+    /// The provider's, which `cost` contains.
+    multiplier: Decimal,
+}
+
+fn estimated(
+    ctx: &RequestContext,
+    record: &OpenRecord,
+    ask: Arc<BatchAsk>,
+) -> Option<EstimatedBatch> {
+    let (gateway, provider) = (&ctx.gateway, &record.asked.as_ref()?.provider);
+    let key = record.caller.key_id();
+    let usual = |model: &str| gateway.node.counters.expected_output(key?, model);
+    let estimate = |mode| record.snapshot.estimate_of_batch(mode, provider, &ask, usual);
+    let (usage, cost) = estimate(Reservation::Expected);
+    let reserved = match gateway.fixed.reservation {
+        Reservation::Off => NanoUsd::ZERO,
+        mode => estimate(mode).1,
+    };
+    let multiplier = provider.cost_multiplier;
+    Some(EstimatedBatch { pending: PendingBatch { ask, reserved }, usage, cost, multiplier })
+}
+
+/// What the results of a batch cost.
+pub(super) struct BatchCharge {
+    pub usage: Usage,
+    /// `None`: there is no price for some of them.
+    pub cost: Option<NanoUsd>,
+    /// One for each model.
+    pub parts: Vec<Part>,
+    pub estimated: bool,
+    /// How many there are, for the decision chain.
+    pub detail: String,
+}
+
+/// Bills a batch by its results, if it is not billed yet.
+pub(super) fn batch_ended(
+    gateway: &Gateway,
+    (provider, batch): (ProviderId, &str),
+    charge: BatchCharge,
+) {
+    let Some(mut pending) = gateway.pending_replies.take(provider, batch) else { return };
+    let BatchCharge { usage, cost, parts, estimated, detail } = charge;
+    let record = &mut pending.record;
+    (record.usage, record.cost, record.price_model) = (usage, cost, None);
+    (record.parts, record.estimated) = (parts, estimated);
+    settle(gateway, pending, None, RequestOutcome::Completed, None, &detail);
 }
 
 /// Bills a reply by what was fetched of it, if it has ended and is not billed yet.

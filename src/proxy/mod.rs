@@ -15,8 +15,10 @@ pub mod service;
 mod exchange;
 mod pipeline;
 
-mod local;
 pub mod polling;
+
+mod batches;
+mod local;
 mod upstream;
 
 mod websocket;
@@ -30,6 +32,7 @@ mod settle;
 mod trace;
 
 mod cold_cache;
+mod held;
 
 mod context;
 

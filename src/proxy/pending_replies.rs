@@ -1,4 +1,4 @@
-//! Replies that providers make in the background, until they are billed.
+//! Replies that providers make in the background, and batches, until they are billed.
 //!
 //! Each is in memory and in a file. The file is written before the client learns the reply's id, so
 //! the end of the process loses none; it is synced within a second. Every process has a directory of
@@ -11,18 +11,22 @@ use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::batch::BatchAsk;
 use crate::domain::clock::Timestamp;
 use crate::domain::feature::Feature;
 use crate::domain::feature_policy::FeatureUse;
 use crate::domain::fee::Fee;
 use crate::domain::ids::{CredentialId, KeyId, ProviderId};
+use crate::domain::money::NanoUsd;
 use crate::domain::record::Record;
 use crate::files;
+use crate::formats::route::{self, Collection};
 use crate::limits::Permit;
 use crate::state::credentials::CredentialPlace;
 
@@ -51,12 +55,23 @@ pub struct PendingReply {
     pub features: Vec<FeatureUse>,
     /// Holds the reservation.
     pub permit: Option<Permit>,
+    /// What a batch asks for; `None` for a reply in the background.
+    pub batch: Option<PendingBatch>,
     file: Option<PathBuf>,
     is_synced: bool,
     next_poll: Instant,
     wait: Duration,
     /// Polls that did not find it.
     misses: u32,
+}
+
+/// A batch.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct PendingBatch {
+    /// What it asks for.
+    pub ask: Arc<BatchAsk>,
+    /// What it reserves, also after a restart.
+    pub reserved: NanoUsd,
 }
 
 /// A reply's file.
@@ -68,6 +83,17 @@ struct Kept {
     record: Record,
     #[serde(default)]
     credential: CredentialId,
+    batch: Option<PendingBatch>,
+}
+
+/// A poll that is due.
+pub struct DuePoll {
+    /// The id of the reply, or of the batch.
+    pub reply: String,
+    /// When it was asked for.
+    pub since: Timestamp,
+    /// What it is called by.
+    pub collection: &'static Collection,
 }
 
 /// All of them.
@@ -85,6 +111,7 @@ impl PendingReply {
         record: Record,
         features: Vec<FeatureUse>,
         permit: Option<Permit>,
+        batch: Option<PendingBatch>,
     ) -> Option<Self> {
         let (provider, next_poll) = (record.provider_id?, Instant::now() + FIRST_WAIT);
         Some(Self {
@@ -94,6 +121,7 @@ impl PendingReply {
             record,
             features,
             permit,
+            batch,
             file: None,
             is_synced: false,
             next_poll,
@@ -109,14 +137,14 @@ impl PendingReply {
 
     /// `None` if the file is damaged.
     fn read(path: &Path) -> io::Result<Option<Self>> {
-        let Ok(Kept { reply, containers, record, credential }) =
+        let Ok(Kept { reply, containers, record, credential, batch }) =
             serde_json::from_slice(&fs::read(path)?)
         else {
             return Ok(None);
         };
         let fees = containers.iter().filter_map(|entry| Fee::by_entry(entry));
         let features = fees.map(|fee| FeatureUse::new(Feature::CodeInterpreter, "tools", fee));
-        let read = Self::new(reply, record, features.collect(), None);
+        let read = Self::new(reply, record, features.collect(), None, batch);
         Ok(read.map(|read| Self { file: Some(path.to_owned()), credential, ..read }))
     }
 
@@ -130,7 +158,17 @@ impl PendingReply {
             containers: self.features.iter().filter_map(entry).collect(),
             record: self.record.clone(),
             credential: self.credential,
+            batch: self.batch.clone(),
         })
+    }
+
+    /// The calls about it.
+    pub fn collection(&self) -> &'static Collection {
+        match &self.batch {
+            None => &route::REPLIES,
+            Some(batch) if batch.ask.path == "/v1/messages" => &route::MESSAGE_BATCHES,
+            Some(_) => &route::BATCHES,
+        }
     }
 }
 
@@ -186,6 +224,20 @@ impl PendingReplies {
         })
     }
 
+    /// Polls it soon: it has ended.
+    pub fn hurry(&self, provider: ProviderId, reply: &str) {
+        if let Some(pending) = self.known.lock().get_mut(&(provider, reply.to_owned())) {
+            pending.next_poll = Instant::now();
+        }
+    }
+
+    /// What is billed, to price the results of a batch by it; `None` if it is billed already.
+    pub fn batch(&self, provider: ProviderId, batch: &str) -> Option<(Record, Arc<BatchAsk>)> {
+        let known = self.known.lock();
+        let pending = known.get(&(provider, batch.to_owned()))?;
+        Some((pending.record.clone(), Arc::clone(&pending.batch.as_ref()?.ask)))
+    }
+
     /// The provider has it, whatever it said before.
     pub fn found(&self, provider: ProviderId, reply: &str) {
         if let Some(pending) = self.known.lock().get_mut(&(provider, reply.to_owned())) {
@@ -207,9 +259,9 @@ impl PendingReplies {
         }
     }
 
-    /// The replies that are due for a poll, by provider, with the times of their requests: each is
-    /// due again later. Those of `busy` providers are left for later.
-    pub fn due(&self, busy: &HashSet<ProviderId>) -> HashMap<ProviderId, Vec<(String, Timestamp)>> {
+    /// The replies that are due for a poll, by provider: each is due again later. Those of `busy`
+    /// providers are left for later.
+    pub fn due(&self, busy: &HashSet<ProviderId>) -> HashMap<ProviderId, Vec<DuePoll>> {
         let now = Instant::now();
         let mut due: HashMap<_, Vec<_>> = HashMap::new();
         let mut known = self.known.lock();
@@ -219,7 +271,8 @@ impl PendingReplies {
         for pending in known.values_mut().filter(is_due) {
             pending.next_poll = now + pending.wait;
             pending.wait = (pending.wait + pending.wait / 2).min(LONGEST_WAIT);
-            let one = (pending.reply.clone(), pending.record.started_at);
+            let (reply, since) = (pending.reply.clone(), pending.record.started_at);
+            let one = DuePoll { reply, since, collection: pending.collection() };
             due.entry(pending.provider).or_default().push(one);
         }
         due

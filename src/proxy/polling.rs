@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use futures_util::stream::FuturesUnordered;
 use futures_util::{StreamExt as _, stream};
-use http::Method;
 
+use super::batches;
 use super::gateway::Gateway;
 use super::late_bill::{self, SeenBy};
-use super::pending_replies::PendingReply;
-use crate::domain::clock::Timestamp;
+use super::pending_replies::{DuePoll, PendingReply};
+use super::request::stored;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{ProviderId, SessionId};
 use crate::domain::key::Key;
@@ -24,7 +24,7 @@ use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
 use crate::domain::user::User;
-use crate::formats::route::StoredCall;
+use crate::formats::route::{Collection, StoredCall};
 use crate::formats::usage::UsageReader;
 use crate::limits::{Admission, Asks, Permit};
 use crate::upstream::ProviderCall;
@@ -34,6 +34,8 @@ const TICK: Duration = Duration::from_millis(500);
 const TIME_LIMIT: Duration = Duration::from_secs(15);
 /// Ticks between two looks for ended processes.
 const ADOPTING: u32 = 10;
+/// How long a batch is polled: providers give one up after a day.
+const BATCH_LIFETIME_MS: u64 = 3 * 24 * 60 * 60 * 1000;
 /// Polls of one provider at once.
 const AT_ONCE: usize = 4;
 
@@ -107,7 +109,8 @@ async fn reserve(gateway: &Gateway, pending: &PendingReply) -> Permit {
     let (record, counters) = (&pending.record, &gateway.node.counters);
     let (now, snapshot) = (gateway.node.clock.now(), gateway.node.state.snapshot());
     let session = record.session_id.clone().unwrap_or_else(|| SessionId("".into()));
-    let estimate = record.cost.unwrap_or(NanoUsd::ZERO);
+    let reserved = pending.batch.as_ref().map(|batch| batch.reserved);
+    let estimate = reserved.or(record.cost).unwrap_or(NanoUsd::ZERO);
     let holder = record.key_id.and_then(|key| snapshot.key(key));
     if let Some(holder) = holder {
         let key = Key { limits: Limits::default(), ..(*holder.key).clone() };
@@ -131,39 +134,52 @@ async fn reserve(gateway: &Gateway, pending: &PendingReply) -> Permit {
 
 /// Polls replies of one provider. The first that it does not answer ends the round. A provider that
 /// was removed, or has another format now, is not asked.
-async fn poll_provider(gateway: &Gateway, id: ProviderId, due: Vec<(String, Timestamp)>) {
+async fn poll_provider(gateway: &Gateway, id: ProviderId, due: Vec<DuePoll>) {
     let snapshot = gateway.node.state.snapshot();
     let provider = snapshot.provider(id);
-    let provider = provider.filter(|one| one.kind.format() == WireFormat::Responses);
     let answers = &AtomicBool::new(true);
-    let polls = stream::iter(due).for_each_concurrent(AT_ONCE, |(reply, since)| async move {
-        if let Some(asked) = provider.filter(|_| answers.load(Ordering::Relaxed))
-            && let Err(error) = poll(gateway, asked, &reply).await
+    let polls = stream::iter(due).for_each_concurrent(AT_ONCE, |due| async move {
+        let DuePoll { reply, since, collection } = due;
+        let holder = provider.filter(|one| stored::may_hold(one.kind.format(), collection));
+        if let Some(asked) = holder.filter(|_| answers.load(Ordering::Relaxed))
+            && let Err(error) = poll(gateway, asked, collection, &reply).await
         {
             tracing::debug!(reply, error, "a reply in the background could not be fetched");
             gateway.node.metrics.background.failed_polls.inc();
             answers.store(false, Ordering::Relaxed);
         }
         let age = u64::try_from(gateway.node.clock.now().since(since)).unwrap_or_default();
-        if age >= gateway.node.live.load().background_lifetime_ms {
-            late_bill::lost(
-                gateway,
-                (id, &reply),
-                "its end was not seen within `proxy.background_lifetime`",
-            );
+        let (lifetime, why) = match collection.is_of_batches() {
+            true => (BATCH_LIFETIME_MS, "its end was not seen within three days"),
+            false => {
+                let lifetime = gateway.node.live.load().background_lifetime_ms;
+                (lifetime, "its end was not seen within `proxy.background_lifetime`")
+            }
+        };
+        if age >= lifetime {
+            late_bill::lost(gateway, (id, &reply), why);
         }
     });
     polls.await;
 }
 
-async fn poll(gateway: &Gateway, provider: &Arc<Provider>, reply: &str) -> Result<(), String> {
-    let call = StoredCall { method: Method::GET, reply: reply.to_owned(), rest: "" };
+async fn poll(
+    gateway: &Gateway,
+    provider: &Arc<Provider>,
+    collection: &'static Collection,
+    reply: &str,
+) -> Result<(), String> {
+    let call = StoredCall::get(collection, reply, "");
     let credential = gateway.pending_replies.credential(provider.id, reply);
     let provider = provider.with_credential(credential);
     let answer = probe(provider, ProviderCall::Stored(&call), None, TIME_LIMIT).await;
     let answer = answer.map_err(|error| error.text)?;
     let its = (provider.id, reply);
     match answer.status {
+        200 if collection.is_of_batches() => {
+            gateway.pending_replies.found(provider.id, reply);
+            batches::polled(gateway, provider, (collection, reply), &answer.body).await?;
+        }
         200 => {
             let mut reader = UsageReader::new(WireFormat::Responses, false);
             reader.feed(&answer.body);

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::caller::Principal;
-use crate::domain::endpoint::EndpointAsk;
+use crate::domain::batch::BatchAsk;
+use crate::domain::endpoint::{ApiEndpoint, EndpointAsk, Unit};
 use crate::domain::feature_policy::FeatureUse;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::SessionId;
@@ -111,6 +112,9 @@ impl OpenRecord {
 
     /// Notes what a reply is billed by.
     pub fn note_bill(&mut self, mut noted: Option<Bill>) {
+        if self.operation.endpoint().is_some_and(ApiEndpoint::is_held) {
+            return;
+        }
         if let Some(bill) = &mut noted {
             self.count_units(bill);
         }
@@ -137,6 +141,12 @@ impl OpenRecord {
         let Figures { usage, parts, estimated } =
             units::charged(ask, &asked.model, own, find, reported);
         (bill.usage, bill.parts, bill.estimated) = (usage, parts, estimated);
+    }
+
+    /// What the request asks for, if it makes a batch.
+    pub fn batch(&self) -> Option<Arc<BatchAsk>> {
+        let ask = self.body.as_ref()?.ask.as_ref()?;
+        ask.batch.clone().filter(|_| ask.endpoint.unit == Unit::Batch)
     }
 
     /// Input tokens, estimated from the request's size; used if no provider reported them.

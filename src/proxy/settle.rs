@@ -21,7 +21,7 @@ use crate::domain::price::{CostKind, Price};
 use crate::domain::provider::Provider;
 use crate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
 use crate::domain::trace::SpanContext;
-use crate::domain::usage::Usage;
+use crate::domain::usage::{ServiceTier, Usage};
 use crate::formats::usage::{self, Bill};
 use crate::limits::Permit;
 use crate::otlp::RequestTrace;
@@ -240,6 +240,7 @@ pub(super) fn conclude(
     }
     if let (RequestOutcome::Completed, Some(key), 1..) =
         (record.outcome, record.key_id, record.usage.output)
+        && record.usage.tier != ServiceTier::Batch
     {
         gateway.node.counters.learn_output(key, &record.model, record.usage.output);
     }

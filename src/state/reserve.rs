@@ -5,12 +5,13 @@ use std::sync::Arc;
 use rust_decimal::Decimal;
 
 use super::snapshot::Snapshot;
+use crate::domain::batch::BatchAsk;
 use crate::domain::endpoint::EndpointAsk;
 use crate::domain::money::NanoUsd;
 use crate::domain::named_model::NamedModel;
 use crate::domain::price::{CostKind, Price};
 use crate::domain::provider::Provider;
-use crate::domain::usage::Usage;
+use crate::domain::usage::{ServiceTier, Usage};
 use crate::policy::bill::PricedReply;
 use crate::policy::reservation::{self, Forecast, OtherModel, Reservation, ReservedAt, Share};
 use crate::policy::select::{self, SelectInput};
@@ -88,6 +89,43 @@ impl Snapshot {
             by_unit.max(by_tokens)
         });
         amounts.max().unwrap_or(NanoUsd::ZERO)
+    }
+
+    /// What a batch reserves: the estimates of all its requests, at the dearest provider that it can
+    /// reach.
+    pub fn reservation_of_batch(
+        &self,
+        mode: Reservation,
+        ask: &SelectInput<'_>,
+        batch: &BatchAsk,
+        usual: impl Fn(&str) -> Option<u64>,
+    ) -> NanoUsd {
+        let reachable = self.providers.iter().filter(|provider| select::could_serve(ask, provider));
+        let amounts =
+            reachable.map(|provider| self.estimate_of_batch(mode, provider, batch, &usual).1);
+        amounts.max().unwrap_or(NanoUsd::ZERO)
+    }
+
+    /// What a batch probably uses at a provider, and costs there. `usual`: the output that a reply
+    /// of this model usually has. A model without a price costs nothing.
+    pub fn estimate_of_batch(
+        &self,
+        mode: Reservation,
+        provider: &Provider,
+        batch: &BatchAsk,
+        usual: impl Fn(&str) -> Option<u64>,
+    ) -> (Usage, NanoUsd) {
+        let none = Usage { tier: ServiceTier::Batch, ..Usage::default() };
+        batch.groups.iter().fold((none, NanoUsd::ZERO), |(sum, cost), group| {
+            let model = batch.models.get(group.model).map_or("", String::as_str);
+            let price = self.price_for(model, provider.upstream_model(model));
+            let Some(price) = price else { return (sum, cost) };
+            let at = candidate(price, provider.cost_multiplier);
+            let (usage, amount) = reservation::of_batch(mode, group, usual(model), &at);
+            let input = sum.input.saturating_add(usage.input);
+            let output = sum.output.saturating_add(usage.output);
+            (Usage { input, output, ..sum }, cost.saturating_add(amount))
+        })
     }
 
     /// What a request reserves beside `own`, the amount for its own model: for the models that it

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue};
 
 use super::endpoint::{Endpoint, ProviderCall};
 use super::headers::{self, HeadParts};
@@ -53,11 +53,51 @@ pub async fn probe(
     Ok(Probed { status, body, took: began.elapsed() })
 }
 
+/// The answer to a GET, to be read piece by piece. `time_limit`: of its head, and of each piece.
+///
+/// # Errors
+/// As [`probe`].
+pub async fn fetch(
+    provider: &Provider,
+    call: ProviderCall<'_>,
+    time_limit: Duration,
+) -> Result<reqwest::Response, ProbeError> {
+    let client = client(provider)?.read_timeout(time_limit).build()?;
+    Ok(send(provider, call, None, &client).await?.0)
+}
+
 async fn ask(
     provider: &Provider,
     call: ProviderCall<'_>,
     body: Option<String>,
 ) -> Result<(u16, Vec<u8>), ProbeError> {
+    let client = client(provider)?.build()?;
+    let (mut answer, token) = send(provider, call, body, &client).await?;
+    let status = answer.status().as_u16();
+    let is_reply = matches!(call, ProviderCall::Stored(_));
+    let most = if is_reply { MAX_BYTES_OF_REPLY } else { MAX_BYTES };
+    let mut bytes = Vec::new();
+    while let Some(chunk) = answer.chunk().await? {
+        if bytes.len() + chunk.len() > most {
+            break;
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    // What a provider repeats must not show it.
+    if let Some(token) = token.as_ref().and_then(|token| token.to_str().ok()) {
+        let text = token.trim_start_matches("Bearer ");
+        bytes = String::from_utf8_lossy(&bytes).replace(text, "***").into_bytes();
+    }
+    Ok((status, bytes))
+}
+
+/// Sends the call; returns the answer's head, and the token that was sent.
+async fn send(
+    provider: &Provider,
+    call: ProviderCall<'_>,
+    body: Option<String>,
+    client: &reqwest::Client,
+) -> Result<(reqwest::Response, Option<HeaderValue>), ProbeError> {
     let bad = |text: String| ProbeError::new(ProbeFault::BadAddress, text);
     let endpoint = Endpoint::of(provider).map_err(|error| bad(format!("the address {error}")))?;
     let token = match TokenSource::of(provider) {
@@ -89,33 +129,16 @@ async fn ask(
     let head = headers::build(method.clone(), &parts)
         .map_err(|_| bad("the key cannot be sent in a header".to_owned()))?;
     let scheme = if endpoint.tls { "https" } else { "http" };
-    let client = client(provider)?;
     let mut request = client
         .request(method, format!("{scheme}://{}{target}", endpoint.authority))
         .headers(head.headers.clone());
     if let Some(body) = body {
         request = request.body(body);
     }
-    let mut answer = request.send().await?;
-    let status = answer.status().as_u16();
-    let is_reply = matches!(call, ProviderCall::Stored(_));
-    let most = if is_reply { MAX_BYTES_OF_REPLY } else { MAX_BYTES };
-    let mut bytes = Vec::new();
-    while let Some(chunk) = answer.chunk().await? {
-        if bytes.len() + chunk.len() > most {
-            break;
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    // What a provider repeats must not show it.
-    if let Some(token) = token.as_ref().and_then(|token| token.to_str().ok()) {
-        let text = token.trim_start_matches("Bearer ");
-        bytes = String::from_utf8_lossy(&bytes).replace(text, "***").into_bytes();
-    }
-    Ok((status, bytes))
+    Ok((request.send().await?, token))
 }
 
-fn client(provider: &Provider) -> Result<reqwest::Client, ProbeError> {
+fn client(provider: &Provider) -> Result<reqwest::ClientBuilder, ProbeError> {
     // Another part may have installed it already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
@@ -126,5 +149,5 @@ fn client(provider: &Provider) -> Result<reqwest::Client, ProbeError> {
     if let Some(address) = &provider.proxy_url {
         builder = builder.proxy(reqwest::Proxy::all(address)?);
     }
-    Ok(builder.build()?)
+    Ok(builder)
 }

@@ -185,7 +185,7 @@ async fn websocket_probes_and_wrong_methods() {
         let error: Value = get(path).send().await.unwrap().json().await.unwrap();
         assert_eq!(error["error"]["code"], status, "{path} {error}");
     }
-    let error: Value = get("/v1/messages/batches").send().await.unwrap().json().await.unwrap();
+    let error: Value = get("/v1/messages/nothing").send().await.unwrap().json().await.unwrap();
     assert_eq!(error["type"], "error", "{error}");
 }
 

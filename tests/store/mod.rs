@@ -10,6 +10,7 @@ mod logs;
 pub mod make;
 mod messages;
 mod notified;
+mod objects;
 mod partitions;
 mod pruned;
 mod publication;

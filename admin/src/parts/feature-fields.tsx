@@ -40,6 +40,8 @@ const FEATURES = [
   "images",
   "audio",
   "compact",
+  "batches",
+  "files",
 ] as const satisfies readonly Feature[];
 
 /** Names of several tools at once: each is a preset. */

@@ -17,6 +17,7 @@ use super::bench;
 use super::cloud;
 use super::directive::{self, Directive, DirectiveError, Layer};
 use super::endpoints;
+use super::held::HeldCall;
 use super::instance::Mock;
 use super::path::{self, MockOperation, Route};
 use super::play::Playback;
@@ -26,6 +27,7 @@ use super::socket;
 use super::stage::{self, StagedAnswer};
 use super::strict;
 use super::wire::WireFault;
+use tollgate_formats::domain::endpoint::Unit;
 use tollgate_formats::domain::format::WireFormat;
 
 /// Largest request body taken, in bytes.
@@ -99,6 +101,11 @@ fn judge(mock: &Mock, parts: &Parts, bytes: &Bytes, serial: u64) -> (StagedAnswe
     if matches!(route.operation, MockOperation::ListModels | MockOperation::GetModel(_)) {
         route.format = format_of(parts);
     }
+    let is_file = matches!(&route.operation, MockOperation::Endpoint(of) if of.unit == Unit::Free)
+        || matches!(&route.operation, MockOperation::Held(of, ..) if of.is_of_files());
+    if is_file && parts.headers.contains_key("anthropic-version") {
+        route.format = WireFormat::Native;
+    }
     if let Err(fault) = strict::method(&route, parts) {
         return (StagedAnswer::fault(route.format, &fault), Directive::default());
     }
@@ -126,6 +133,10 @@ fn judge(mock: &Mock, parts: &Parts, bytes: &Bytes, serial: u64) -> (StagedAnswe
     let answer = match checked {
         Err(fault) => StagedAnswer::fault(route.format, &fault),
         Ok(()) => {
+            let call = HeldCall { parts, bytes, directive: &directive, serial };
+            if let Some(answer) = mock.held.answer(&route, call) {
+                return (answer, directive);
+            }
             let is_asked = body.as_ref().is_ok_and(|body| body["background"] == true);
             let answer = stage::answer(&route, &directive, parts, body, &asked, serial);
             let is_deletion = parts.method == http::Method::DELETE;

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 
 use super::background::BackgroundReplies;
 use super::directive::Layer;
+use super::held::HeldObjects;
 use super::records::Records;
 use super::socket::Sockets;
 
@@ -17,6 +18,7 @@ pub(super) struct Mock {
     pub plans: Mutex<Plans>,
     pub background: BackgroundReplies,
     pub sockets: Sockets,
+    pub held: HeldObjects,
 }
 
 /// By credential; the empty one applies to all.

@@ -33,6 +33,7 @@ mod control;
 pub mod directive;
 mod endpoints;
 mod exchange;
+mod held;
 mod instance;
 mod path;
 mod play;

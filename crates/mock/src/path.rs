@@ -3,6 +3,7 @@
 use super::cloud;
 use tollgate_formats::domain::endpoint::ApiEndpoint;
 use tollgate_formats::domain::format::WireFormat;
+use tollgate_formats::formats::route::{BATCHES, Collection, FILES, MESSAGE_BATCHES};
 
 /// The requested operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub(super) enum MockOperation {
     Endpoint(&'static ApiEndpoint),
     /// A call about a stored reply: its id, and what follows it in the path.
     Stored(String, String),
+    /// A call about a batch or a file: its id, and what follows it in the path.
+    Held(&'static Collection, String, String),
     ListModels,
     GetModel(String),
     /// A cloud's access token.
@@ -61,6 +64,14 @@ pub(super) fn own(path: &str) -> Option<Route> {
                 let (id, rest) = after.split_once('/').unwrap_or((after, ""));
                 let operation = MockOperation::Stored(format!("resp_{id}"), rest.to_owned());
                 return Some(Route::plain(WireFormat::Responses, operation));
+            }
+            for collection in [&MESSAGE_BATCHES, &BATCHES, &FILES] {
+                let after = path.strip_prefix(collection.path).and_then(|at| at.strip_prefix('/'));
+                if let Some(after) = after {
+                    let (id, rest) = after.split_once('/').unwrap_or((after, ""));
+                    let held = MockOperation::Held(collection, id.to_owned(), rest.to_owned());
+                    return Some(Route::plain(collection.format, held));
+                }
             }
             if let Some(endpoint) = ApiEndpoint::of(path) {
                 return Some(Route::plain(endpoint.format, MockOperation::Endpoint(endpoint)));

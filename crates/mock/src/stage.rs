@@ -82,6 +82,8 @@ pub(super) fn answer(
                 Err(fault) => StagedAnswer::fault(format, &fault),
             };
         }
+        // `held` has answered it.
+        MockOperation::Held(..) => return StagedAnswer::json(format, &Value::Null),
         MockOperation::Generate | MockOperation::CountTokens | MockOperation::Token => {}
     }
     let body = match body {

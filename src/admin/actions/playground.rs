@@ -101,7 +101,7 @@ pub(in crate::admin) struct Ask {
 }
 
 async fn get_endpoints(_: Call, _: Nothing) -> Result<Vec<EndpointRecord>, ApiError> {
-    Ok(ENDPOINTS.iter().map(EndpointRecord::from).collect())
+    Ok(ENDPOINTS.iter().filter(|one| !one.is_held()).map(EndpointRecord::from).collect())
 }
 
 async fn send_request(call: Call, body: SendRequest) -> Result<Response<Stream>, ApiError> {

@@ -9,7 +9,7 @@ use crate::domain::format::WireFormat;
 use WireFormat::{AltCli, Chat, Native, Responses};
 
 /// Method, path, the clients' format and summary of the calls that are not in [`ENDPOINTS`].
-const CALLS: [(&str, &str, WireFormat, &str); 16] = [
+const CALLS: [(&str, &str, WireFormat, &str); 28] = [
     ("post", "/v1/messages", Native, "A reply, streamed or not"),
     ("post", "/v1/messages/count_tokens", Native, "The tokens of a request"),
     ("post", "/v1/responses", Responses, "A reply, streamed or not"),
@@ -18,6 +18,18 @@ const CALLS: [(&str, &str, WireFormat, &str); 16] = [
     ("delete", "/v1/responses/{id}", Responses, "Deletes a stored reply"),
     ("post", "/v1/responses/{id}/cancel", Responses, "Cancels a reply in the background"),
     ("get", "/v1/responses/{id}/input_items", Responses, "The input of a stored reply"),
+    ("get", "/v1/messages/batches", Native, "The key's batches"),
+    ("get", "/v1/messages/batches/{id}", Native, "A batch"),
+    ("delete", "/v1/messages/batches/{id}", Native, "Deletes a batch"),
+    ("post", "/v1/messages/batches/{id}/cancel", Native, "Cancels a batch"),
+    ("get", "/v1/messages/batches/{id}/results", Native, "The results of a batch, in lines"),
+    ("get", "/v1/batches", Chat, "The key's batches"),
+    ("get", "/v1/batches/{id}", Chat, "A batch"),
+    ("post", "/v1/batches/{id}/cancel", Chat, "Cancels a batch"),
+    ("get", "/v1/files", Chat, "The key's files"),
+    ("get", "/v1/files/{id}", Chat, "A file"),
+    ("delete", "/v1/files/{id}", Chat, "Deletes a file"),
+    ("get", "/v1/files/{id}/content", Chat, "The content of a file"),
     ("post", "/v1/chat/completions", Chat, "A reply, streamed or not"),
     ("post", "/v1beta/models/{model}:generateContent", AltCli, "A reply"),
     ("post", "/v1beta/models/{model}:streamGenerateContent", AltCli, "A streamed reply"),
@@ -131,7 +143,8 @@ mod tests {
     fn each_path_is_routed_to_the_format_that_it_names() {
         let document = document();
         let paths = document["paths"].as_object().unwrap();
-        assert_eq!(paths.len(), CALLS.len() - 1 + ENDPOINTS.len(), "one path has two methods");
+        let calls: usize = paths.values().map(|calls| calls.as_object().unwrap().len()).sum();
+        assert_eq!(calls, CALLS.len() + ENDPOINTS.len());
         for (path, calls) in paths {
             let real = path.replace("{id}", "resp_1").replace("{model}", "m");
             for (verb, call) in calls.as_object().unwrap() {

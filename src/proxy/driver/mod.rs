@@ -159,6 +159,10 @@ impl Driver<'_> {
                 }
             }
             let last = end && ctx.is_complete(end);
+            if last && ctx.forwarding().is_some_and(|now| now.is_about_held()) {
+                // Boxed: a stream needs no memory for this.
+                Box::pin(ctx.note_held()).await;
+            }
             service.response_body_filter(session, &mut body, last, ctx)?;
             if last || body.as_ref().is_some_and(|bytes| !bytes.is_empty()) {
                 self.write(body, last).await?;

@@ -7,6 +7,7 @@ pub(super) mod count;
 mod listing;
 mod models;
 mod otlp_relay;
+mod stored_list;
 
 use std::sync::Arc;
 
@@ -60,6 +61,11 @@ pub(in crate::proxy) async fn answer(
     }
     let route = head::route(session, ctx)?;
     let model = match &route.operation {
+        Operation::ListStored(collection) => {
+            let identified = identify::identify(session, ctx, &route)?;
+            let answer = stored_list::answer(session, ctx, &identified, collection).await?;
+            return Ok(Arrived::Answer(answer));
+        }
         Operation::ListModels => None,
         Operation::GetModel(id) => Some(id),
         Operation::Generate

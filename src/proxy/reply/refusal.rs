@@ -105,8 +105,10 @@ pub enum Refusal {
     UnknownModel {
         model: String,
     },
-    /// No provider is known to store this reply for the key.
+    /// No provider is known to store this reply, batch or file for the key.
     UnknownReply {
+        /// What it is.
+        item: &'static str,
         id: String,
     },
     /// Providers serve the model, but none has a price for it.
@@ -224,8 +226,8 @@ impl Refusal {
             Self::UnknownModel { model } => {
                 not_found(format!("no provider serves the model {model}")).code("model_not_found")
             }
-            Self::UnknownReply { id } => not_found(format!(
-                "Response with id '{id}' not found: this gateway knows no provider that stores it \
+            Self::UnknownReply { item, id } => not_found(format!(
+                "{item} with id '{id}' not found: this gateway knows no provider that stores it \
                  for this key"
             )),
             // 403 and not 400: the request is valid, and is served once a price is set.

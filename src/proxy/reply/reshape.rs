@@ -6,9 +6,11 @@
 use std::time::Instant;
 
 use bytes::Bytes;
+use serde_json::Value;
 
 use crate::domain::format::WireFormat;
 use crate::domain::usage::Usage;
+use crate::formats::batch;
 use crate::formats::bom;
 use crate::formats::convert::{self, ReplyContext, ReplyProblem, StreamConverter, StreamProblem};
 use crate::formats::count;
@@ -22,6 +24,8 @@ use crate::proxy::coding::StreamDecoder;
 
 /// Largest reply in one piece that can be converted, in bytes.
 const CONVERT_MAX: usize = 32 * 1024 * 1024;
+/// Largest description of a batch or a file, in bytes.
+const OBJECT_MAX: usize = 256 * 1024;
 /// Largest token count, in bytes.
 const COUNT_MAX: usize = 64 * 1024;
 
@@ -60,6 +64,8 @@ pub(in crate::proxy) enum Shape {
     Whole(Box<WholeReply>),
     /// The answer to a request for a token count, passed on once it is known to contain one.
     Count(CountReply),
+    /// The description of a batch or a file, collected: its address is replaced by the gateway's.
+    Described(Vec<u8>),
 }
 
 /// A token count, collected.
@@ -153,7 +159,8 @@ impl ReshapedReply {
 
     /// Whether the client gets less or more than the provider sent, although nothing was converted.
     pub(in crate::proxy) const fn is_changed(&self) -> bool {
-        self.bom.has_removed() || self.check.is_some()
+        let is_described = matches!(self.shape, Shape::Described(_));
+        self.bom.has_removed() || self.check.is_some() || is_described
     }
 
     /// Takes a decoded piece and returns the bytes for the client. Check [`ReshapedReply::problem`]
@@ -221,7 +228,21 @@ impl ReshapedReply {
                 }
                 Bytes::new()
             }
+            Shape::Described(collected) => {
+                if collected.len() + plain.len() > OBJECT_MAX {
+                    self.problem = Some("the description is too long".to_owned());
+                } else {
+                    collected.extend_from_slice(&plain);
+                }
+                Bytes::new()
+            }
         }
+    }
+
+    /// What is said of a batch or a file, once the reply is complete.
+    pub(in crate::proxy) fn described(&self) -> Option<Value> {
+        let Shape::Described(collected) = &self.shape else { return None };
+        serde_json::from_slice(collected).ok()
     }
 
     /// Call it once, after the last piece: returns the remaining bytes for the client. Check
@@ -252,6 +273,12 @@ impl ReshapedReply {
                     Bytes::new()
                 }
             },
+            Shape::Described(collected) => {
+                if let Some(edited) = batch::with_own_address(collected) {
+                    *collected = edited;
+                }
+                collected.clone().into()
+            }
             Shape::Events(converter) => {
                 let mut out = Vec::new();
                 if let Err(e) = converter.finish(&mut out) {
@@ -307,7 +334,7 @@ impl ReshapedReply {
     pub(in crate::proxy) fn has_content(&self) -> bool {
         match &self.shape {
             // Nothing of it can be shown before it is complete.
-            Shape::Whole(_) | Shape::Count(_) => false,
+            Shape::Whole(_) | Shape::Count(_) | Shape::Described(_) => false,
             Shape::Events(converter) => converter.seen_content(),
             _ => self.reader.as_ref().map_or(self.received > 0, UsageReader::seen_content),
         }

@@ -9,14 +9,23 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use pingora::proxy::Session;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::received::Received;
-use crate::domain::endpoint::{ApiEndpoint, EndpointAsk, EndpointBody};
+use crate::domain::endpoint::{ApiEndpoint, EndpointAsk, EndpointBody, Unit};
+use crate::domain::format::WireFormat;
+use crate::domain::ids::ProviderId;
+use crate::domain::named_model::NamedModel;
+use crate::formats::batch::{self, BatchRequests};
+use crate::formats::form::{self, Form};
 use crate::formats::peek::{self, Peek, PeekLimits};
-use crate::formats::route::Route;
-use crate::formats::{embeddings, endpoint_ask, form};
+use crate::formats::route::{self, Route};
+use crate::formats::{embeddings, endpoint_ask};
 use crate::proxy::blocking::by_size;
+use crate::proxy::caller::Principal;
+use crate::proxy::context::RequestContext;
+use crate::proxy::held;
 use crate::proxy::reply::refusal::Refusal;
 
 /// A form's fields, and where its model is.
@@ -42,6 +51,15 @@ pub(super) struct ReadBody {
     pub peek: Box<Peek>,
     pub ask: Arc<EndpointAsk>,
     pub form: Option<Box<FormBody>>,
+    pub batch: Option<Box<BatchPlaces>>,
+}
+
+/// Where a body has what is known of a batch, or of a file for one.
+pub struct BatchPlaces {
+    /// Each request's own body.
+    pub bodies: Vec<Range<usize>>,
+    /// The name of the first request's model, with its quotes, in each request that has it.
+    pub names: Vec<Range<usize>>,
 }
 
 /// Reads the body: a large one on a blocking thread.
@@ -67,27 +85,126 @@ pub(super) async fn read(
     let reading = by_size(bytes, move || {
         let limits = PeekLimits { max_depth };
         let Some(boundary) = boundary else {
-            let peek = Box::new(peek::peek(&received.pieces, limits)?);
-            let whole = match received.pieces.as_slice() {
+            let whole: Bytes = match received.pieces.as_slice() {
                 [one] => one.clone(),
                 pieces => pieces.concat().into(),
             };
+            if endpoint.path == route::MESSAGE_BATCHES.path {
+                // Not held twice.
+                let received = Received { pieces: vec![whole.clone()], ..received };
+                let ask = endpoint_ask::read(endpoint, &whole, None)?;
+                return Ok(of_batch(received, ask, None, batch::of_messages(&whole, limits)?));
+            }
+            let peek = Box::new(peek::peek(&received.pieces, limits)?);
             if endpoint.embeds()
                 && let Some(model) = &path_model
             {
                 embeddings::check_models(&whole, model)?;
             }
             let ask = Arc::new(endpoint_ask::read(endpoint, &whole, None)?);
-            return Ok(ReadBody { received, peek, ask, form: None });
+            return Ok(ReadBody { received, peek, ask, form: None, batch: None });
         };
-        let form = form::read(&received.pieces, &boundary)?;
-        let fields = Value::Object(form.fields.clone()).to_string();
-        let ask = Arc::new(endpoint_ask::read(endpoint, fields.as_bytes(), Some(&form))?);
-        let json = [Bytes::from(fields)];
-        let peek = Box::new(peek::peek(&json, limits)?);
-        let content_type = form::content_type(&boundary).into();
-        let form = Some(Box::new(FormBody { json, model: form.model, content_type }));
-        Ok(ReadBody { received, peek, ask, form })
+        of_form(endpoint, received, &boundary, limits)
     });
     reading.await.ok_or(Refusal::Internal)?
+}
+
+/// Reads a form.
+fn of_form(
+    endpoint: &'static ApiEndpoint,
+    received: Received,
+    boundary: &str,
+    limits: PeekLimits,
+) -> Result<ReadBody, Refusal> {
+    let form = form::read(&received.pieces, boundary)?;
+    let fields = Value::Object(form.fields.clone()).to_string();
+    let ask = endpoint_ask::read(endpoint, fields.as_bytes(), Some(&form))?;
+    let requests = match endpoint.unit {
+        Unit::Free => requests_of_file(endpoint, &received.pieces, &form, limits)?,
+        _ => None,
+    };
+    let json = [Bytes::from(fields)];
+    let content_type = form::content_type(boundary).into();
+    let form = Box::new(FormBody { json, model: form.model, content_type });
+    if let Some(requests) = requests {
+        return Ok(of_batch(received, ask, Some(form), requests));
+    }
+    let peek = match endpoint.unit {
+        // A file has no model, whatever its form says.
+        Unit::Free => Box::default(),
+        _ => Box::new(peek::peek(form.json(), limits)?),
+    };
+    Ok(ReadBody { received, peek, ask: Arc::new(ask), form: Some(form), batch: None })
+}
+
+/// The requests of a file for a batch; `None` for a file of another purpose.
+fn requests_of_file(
+    endpoint: &ApiEndpoint,
+    chunks: &[Bytes],
+    form: &Form,
+    limits: PeekLimits,
+) -> Result<Option<BatchRequests>, Refusal> {
+    let bad = |why: &str| Refusal::BadRequest(why.to_owned());
+    // The provider must find the file that was read here.
+    if form.file.is_empty() || form.file.len() as u64 != form.file_bytes {
+        return Err(bad("file: one file is required"));
+    }
+    if endpoint.format == WireFormat::Native {
+        return Ok(None);
+    }
+    let purpose = form.fields.get("purpose").and_then(Value::as_str);
+    let purpose = purpose.ok_or_else(|| bad("purpose: this field is required, once"))?;
+    let is_batch = purpose == "batch";
+    Ok(is_batch.then(|| batch::of_lines(chunks, form.file.clone(), limits)).transpose()?)
+}
+
+fn of_batch(
+    received: Received,
+    ask: EndpointAsk,
+    form: Option<Box<FormBody>>,
+    requests: BatchRequests,
+) -> ReadBody {
+    let BatchRequests { ask: batch, peek, bodies, names } = requests;
+    let ask = Arc::new(EndpointAsk { batch: Some(Arc::new(batch)), ..ask });
+    ReadBody { received, peek, ask, form, batch: Some(Box::new(BatchPlaces { bodies, names })) }
+}
+
+/// What a request for a batch of a file names.
+#[derive(Deserialize)]
+struct BatchOfFile {
+    input_file_id: String,
+    endpoint: String,
+}
+
+/// Completes a request for a batch with what is known of its file; returns the provider that has
+/// the file.
+///
+/// # Errors
+/// The key has no such file, or it has no requests for this endpoint.
+pub(super) async fn add_file(
+    ctx: &RequestContext,
+    caller: &Principal,
+    read: &mut ReadBody,
+) -> Result<ProviderId, Refusal> {
+    let whole = read.received.pieces.concat();
+    let asked: BatchOfFile =
+        serde_json::from_slice(&whole).map_err(|e| Refusal::BadRequest(e.to_string()))?;
+    let unknown =
+        || Refusal::UnknownReply { item: route::FILES.item, id: asked.input_file_id.clone() };
+    let key = caller.key_id().ok_or_else(unknown)?;
+    let file = held::find(&ctx.gateway, key, &route::FILES, &asked.input_file_id).await?;
+    let file = file.ok_or_else(unknown)?;
+    let requests = file.requests.filter(|requests| requests.path == asked.endpoint);
+    let requests = requests.ok_or_else(|| {
+        let why = "endpoint: the file has no requests for it, or its purpose is not `batch`";
+        Refusal::BadRequest(why.to_owned())
+    })?;
+    let named = requests.models.iter().skip(1);
+    let named = named.map(|name| NamedModel { member: batch::MODELS, name: name.clone() });
+    *read.peek = Peek::default();
+    read.peek.model = requests.models.first().cloned();
+    read.peek.named = named.collect();
+    let ask = EndpointAsk { batch: Some(Arc::new(requests)), ..(*read.ask).clone() };
+    read.ask = Arc::new(ask);
+    Ok(file.provider)
 }

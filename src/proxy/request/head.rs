@@ -11,7 +11,7 @@ use crate::domain::format::WireFormat;
 use crate::formats::client_address::client_address;
 use crate::formats::framing::has_field;
 use crate::formats::query;
-use crate::formats::route::{self, Operation, Route};
+use crate::formats::route::{self, Route};
 use crate::proxy::context::{HeadFacts, RequestContext};
 use crate::proxy::reply::refusal::Refusal;
 
@@ -49,7 +49,7 @@ pub(in crate::proxy) fn route(
         ctx.format = WireFormat::AltCli;
         return Err(bad.into());
     }
-    let Some(route) = route::match_path(&head.method, path) else {
+    let Some(mut route) = route::match_path(&head.method, path) else {
         let allow = route::methods(path);
         // The last method is the most specific: of a path with several, `POST` is that of a reply.
         let method = allow.and_then(|allow| allow.rsplit(", ").next()?.parse().ok());
@@ -63,12 +63,11 @@ pub(in crate::proxy) fn route(
             Refusal::WrongMethod { allow }
         });
     };
+    if head.headers.contains_key("anthropic-version") {
+        route = route.for_native();
+    }
     ctx.format = route.format;
     ctx.head.query = query::upstream(route.format, head.uri.query())?;
-    let lists = matches!(route.operation, Operation::ListModels | Operation::GetModel(_));
-    if lists && head.headers.contains_key("anthropic-version") {
-        ctx.format = WireFormat::Native;
-    }
     Ok(route)
 }
 

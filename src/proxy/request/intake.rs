@@ -12,22 +12,22 @@ use http::HeaderName;
 use http::header::CONTENT_ENCODING;
 use pingora::proxy::Session;
 
-use super::endpoint_body::{self, FormBody, ReadBody};
+use super::endpoint_body::{self, BatchPlaces, FormBody, ReadBody};
 use super::identify::Identified;
 use super::received::{self, Received};
 use crate::config::Live;
-use crate::domain::endpoint::{EndpointAsk, ReplyFigures};
+use crate::domain::endpoint::EndpointAsk;
 use crate::domain::feature::{FEATURES, Feature};
 use crate::domain::feature_policy::FeatureUse;
 use crate::domain::fee::Fee;
 use crate::domain::format::WireFormat;
-use crate::domain::ids::SessionId;
+use crate::domain::ids::{ProviderId, SessionId};
 use crate::domain::named_model::NamedModel;
 use crate::domain::prompt_print::PromptPrint;
 use crate::formats::native::safeguards;
 use crate::formats::peek::{self, Peek, PeekLimits};
 use crate::formats::prompt_print::PrintKey;
-use crate::formats::route::{Operation, Route};
+use crate::formats::route::{self, Operation, Route};
 use crate::formats::{bom, count};
 use crate::policy::session::{self, SessionHints};
 use crate::proxy::blocking::by_size;
@@ -56,6 +56,10 @@ pub struct Inbound {
     pub form: Option<Box<FormBody>>,
     /// What is asked of an endpoint.
     pub ask: Option<Arc<EndpointAsk>>,
+    /// Where the body has the requests of a batch.
+    pub batch: Option<Box<BatchPlaces>>,
+    /// The provider that has the file which the request names.
+    pub account: Option<ProviderId>,
     /// Boxed: the stages pass it on ten times.
     pub peek: Box<Peek>,
     pub session: SessionId,
@@ -74,6 +78,8 @@ impl Inbound {
             body: Vec::new(),
             form: None,
             ask: None,
+            batch: None,
+            account: None,
             peek: Box::<Peek>::default(),
             session,
             reservation: None,
@@ -123,9 +129,18 @@ pub(in crate::proxy) async fn body(
     let mut print = None;
     let inbound = if let Some(endpoint) = route.operation.endpoint() {
         let depth = ctx.live.max_json_depth;
-        let read = endpoint_body::read(session, endpoint, route, received, depth).await?;
-        let ReadBody { received, peek, ask, form } = read;
-        look(session, ctx, Looked { received, peek, ask: Some(ask), form }, route)?
+        if endpoint.is_held() && identified.caller.key_id().is_none() {
+            let why = "batches and files belong to the key that makes them: use one";
+            return Err(Refusal::BadRequest(why.to_owned()).into());
+        }
+        let mut read = endpoint_body::read(session, endpoint, route, received, depth).await?;
+        let account = match endpoint.path == route::BATCHES.path {
+            true => Some(endpoint_body::add_file(ctx, &identified.caller, &mut read).await?),
+            false => None,
+        };
+        let ReadBody { received, peek, ask, form, batch } = read;
+        let looked = Looked { received, peek, ask: Some(ask), form };
+        Inbound { batch, account, ..look(session, ctx, looked, route)? }
     } else {
         let (received, peek, own) = peeked(received, &ctx.live, key).await?;
         print = own;
@@ -232,7 +247,7 @@ fn look(
     let mut features = std::mem::take(&mut peek.features);
     if let Some(endpoint) = endpoint {
         // Of an endpoint's own members some have the names of features, and mean something else.
-        if endpoint.figures == ReplyFigures::Own {
+        if endpoint.has_units() {
             features.clear();
         }
         features.push(FeatureUse::new(endpoint.feature, endpoint.path, Fee::Free));
@@ -272,6 +287,8 @@ fn look(
         body,
         form,
         ask,
+        batch: None,
+        account: None,
         peek,
         session,
         reservation: Some(reservation),

@@ -9,7 +9,7 @@ pub(super) mod identify;
 pub(super) mod intake;
 pub mod on_behalf;
 pub(super) mod plan;
-mod query;
+pub(super) mod query;
 pub(super) mod received;
 pub(super) mod screen;
 pub(super) mod select;

@@ -46,6 +46,7 @@ pub(in crate::proxy) async fn plan(
     selected.confirm(ctx, identified, operation, preferred).await;
     let (holder, is_known) = (selected.holder, selected.is_holder_known);
     let inbound = selected.inbound;
+    let why = if inbound.account.is_some() { FILE_IS_THERE } else { HISTORY_IS_THERE };
     let (mut planned, decisions) = match selected.chosen {
         Ok(Selection { ordered: order, decisions, waiting, lacks_credential }) => {
             (Ok(Plan { inbound, order, waiting, lacks_credential }), decisions)
@@ -72,13 +73,14 @@ pub(in crate::proxy) async fn plan(
             && (is_known || plan.order.iter().any(is_there))
         {
             plan.order.retain(is_there);
-            ctx.decide(provider, DecisionStep::ChosenForSession, HISTORY_IS_THERE);
+            ctx.decide(provider, DecisionStep::ChosenForSession, why);
         }
     }
     planned
 }
 
 /// Why no other provider is asked.
+const FILE_IS_THERE: &str = "it has the file that the request names";
 const HISTORY_IS_THERE: &str = "it stores the conversation's history, so no other provider is \
     asked; the reservation and the word lists cover only what this request itself contains";
 

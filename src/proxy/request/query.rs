@@ -3,7 +3,10 @@
 use crate::formats::query::decode;
 
 /// The values of the parameter `name`, percent-decoded.
-pub(super) fn values<'a>(query: &'a str, name: &'a str) -> impl Iterator<Item = String> + 'a {
+pub(in crate::proxy) fn values<'a>(
+    query: &'a str,
+    name: &'a str,
+) -> impl Iterator<Item = String> + 'a {
     pairs(query)
         .filter(move |(n, _)| decode(n) == name)
         .map(|(_, value)| decode(value).into_owned())

@@ -10,8 +10,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::endpoint_body::BatchPlaces;
 use super::identify::Identified;
 use super::intake::Inbound;
+use crate::domain::endpoint::Unit;
 use crate::domain::feature::Feature;
 use crate::domain::feature_policy::{FeaturePolicy, FeatureUse};
 use crate::domain::fee::Fee;
@@ -20,6 +22,7 @@ use crate::domain::ids::WordId;
 use crate::domain::named_model::NamedModel;
 use crate::domain::provider::model_matches;
 use crate::domain::user::Role;
+use crate::formats::peek::{self, PeekLimits};
 use crate::formats::pieces::Pieces;
 use crate::formats::{edit, texts};
 use crate::policy::client_version;
@@ -48,9 +51,10 @@ pub(in crate::proxy) async fn screen(
     if !inbound.features.is_empty() {
         grant(ctx, identified, &mut inbound.features)?;
         inbound.peek.check_background(ctx.format)?;
-        if inbound.peek.is_in_background(ctx.format)
-            && ctx.gateway.pending_replies.is_full(identified.caller.key_id())
-        {
+        let is_followed = inbound.peek.is_in_background(ctx.format)
+            || inbound.ask.as_ref().is_some_and(|ask| ask.endpoint.unit == Unit::Batch);
+        let key = identified.caller.key_id();
+        if is_followed && ctx.gateway.pending_replies.is_full(key) {
             return Err(Refusal::BackgroundFull);
         }
     }
@@ -62,8 +66,9 @@ pub(in crate::proxy) async fn screen(
     }
     let (words, depth) = (Arc::clone(&snapshot.words), ctx.live.max_json_depth);
     let searched = Arc::clone(&inbound);
-    let searching = by_size(inbound.body_len(), move || {
-        find(&words, searched.json(), &searched.peek.pieces, depth)
+    let searching = by_size(inbound.body_len(), move || match &searched.batch {
+        None => find(&words, searched.json(), &searched.peek.pieces, depth),
+        Some(batch) => find_in_batch(&words, &searched.body, batch, depth),
     });
     let found = searching.await.ok_or(Refusal::Internal)??;
     found.map_or(Ok(Screened(inbound)), |id| Err(Refusal::SensitiveWord { id }))
@@ -75,6 +80,10 @@ fn allowed(
     inbound: &Inbound,
 ) -> Result<(), Refusal> {
     let Principal::Key { key, user } = &identified.caller else { return Ok(()) };
+    // A file alone names no model.
+    if inbound.model.is_empty() && inbound.ask.as_ref().is_some_and(|ask| ask.endpoint.is_held()) {
+        return client(ctx, identified);
+    }
     for list in [&key.allowed_models, &user.allowed_models].into_iter().filter(|l| !l.is_empty()) {
         if !model_matches(list, &inbound.model) {
             let model = inbound.model.to_string();
@@ -92,7 +101,10 @@ fn allowed(
 ///
 /// # Errors
 /// The client is not on a non-empty list.
-pub(super) fn client(ctx: &RequestContext, identified: &Identified) -> Result<(), Refusal> {
+pub(in crate::proxy) fn client(
+    ctx: &RequestContext,
+    identified: &Identified,
+) -> Result<(), Refusal> {
     let Principal::Key { user, .. } = &identified.caller else { return Ok(()) };
     if !user.allowed_clients.is_empty() {
         let agent = ctx.head.user_agent.as_deref().unwrap_or_default().to_ascii_lowercase();
@@ -218,6 +230,24 @@ fn find(
     // The body was accepted as JSON before.
     looked.map_err(|_| Refusal::Internal)?;
     Ok(found)
+}
+
+/// The same in the requests of a batch, each as if it stood alone.
+fn find_in_batch(
+    words: &Words,
+    body: &[Bytes],
+    batch: &BatchPlaces,
+    max_depth: usize,
+) -> Result<Option<WordId>, Refusal> {
+    let mut walk = edit::Walk::new(body);
+    for place in &batch.bodies {
+        let own = [Bytes::from(joined(walk.slices(place.clone())).into_owned())];
+        let peek = peek::peek(&own, PeekLimits { max_depth })?;
+        if let Some(found) = find(words, &own, &peek.pieces, max_depth)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
 }
 
 /// Joins the parts of a piece.

@@ -95,6 +95,7 @@ pub(in crate::proxy) fn select(
     let continued = inbound.peek.continued(ctx.format);
     let known = key.zip(continued);
     let known = known.and_then(|(key, reply)| ctx.gateway.stored_history.provider(key, reply));
+    let known = inbound.account.or(known);
     let holder = known.or(preferred.filter(|_| continued.is_some()));
     let is_holder_known = known.is_some();
     // Also if its last request failed there.
@@ -172,6 +173,13 @@ impl<'a> ToSelect<'a> {
         let mode = ctx.gateway.fixed.reservation;
         if mode == Reservation::Off || !operation.is_metered() {
             return NanoUsd::ZERO;
+        }
+        if let Some(batch) = inbound.ask.as_ref().and_then(|ask| ask.batch.as_ref()) {
+            let usual = |model: &str| {
+                let key = identified.caller.key_id()?;
+                ctx.gateway.node.counters.expected_output(key, model)
+            };
+            return identified.snapshot.reservation_of_batch(mode, ask, batch, usual);
         }
         let forecast = self.forecast();
         let (snapshot, uses) = (&identified.snapshot, inbound.peek.tool_bounds.uses);

@@ -1,6 +1,6 @@
-//! Calls about a reply that its provider stores: they go to the account that gave it, and to no
-//! other. They cost nothing and count against no limit: a reply in the background is billed to the
-//! request that began it.
+//! Calls about a reply, a batch or a file that its provider stores: they go to the account that
+//! made it, and to no other. They cost nothing and count against no limit: replies in the
+//! background and batches are billed to the request that began them.
 
 use std::sync::Arc;
 
@@ -13,45 +13,64 @@ use super::plan::Plan;
 use super::{query, screen};
 use crate::domain::feature_policy::FeatureUse;
 use crate::domain::format::WireFormat;
+use crate::domain::ids::{KeyId, ProviderId};
 use crate::domain::provider::Provider;
-use crate::formats::route::StoredCall;
+use crate::formats::route::{self, Collection, StoredCall};
 use crate::policy::session::{self, SessionHints};
 use crate::proxy::caller::Principal;
 use crate::proxy::context::RequestContext;
+use crate::proxy::held::{self, NoAnswer};
 use crate::proxy::record::BodyFacts;
 use crate::proxy::reply::refusal::Refusal;
 
-/// The plan: the one provider that holds the reply.
+impl From<NoAnswer> for Refusal {
+    fn from(_: NoAnswer) -> Self {
+        Self::Unavailable { retry_after_ms: None }
+    }
+}
+
+/// Whether a provider of this format may have one of the collection.
+pub(in crate::proxy) const fn may_hold(format: WireFormat, collection: &Collection) -> bool {
+    match collection.format {
+        WireFormat::Chat => matches!(format, WireFormat::Chat | WireFormat::Responses),
+        WireFormat::Responses => matches!(format, WireFormat::Responses),
+        WireFormat::Native => matches!(format, WireFormat::Native),
+        WireFormat::AltCli => false,
+    }
+}
+
+/// The plan: the one provider that holds the reply, the batch or the file.
 ///
 /// # Errors
-/// When the client is not on a non-empty list; when this gateway does not know that the key got such
-/// a reply, or its provider is out of reach now; when the reply is asked for as a stream, or is to
-/// be deleted before it ends.
-pub(in crate::proxy) fn plan(
+/// When the client is not on a non-empty list; when this gateway does not know that the key made
+/// it, or its provider is out of reach now; when a reply is asked for as a stream; when it is to be
+/// deleted before it is billed.
+pub(in crate::proxy) async fn plan(
     session: &Session,
     ctx: &mut RequestContext,
     identified: &Identified,
     call: &StoredCall,
 ) -> Result<Plan, Refusal> {
     let asked = session.req_header().uri.query().unwrap_or_default();
-    if query::values(asked, "stream").any(|value| !matches!(&*value, "false" | "0")) {
+    if *call.collection == route::REPLIES
+        && query::values(asked, "stream").any(|value| !matches!(&*value, "false" | "0"))
+    {
         let message = "stream: a stored response is given in one piece here";
         return Err(Refusal::BadRequest(message.to_owned()));
     }
     screen::client(ctx, identified)?;
-    let unknown = || Refusal::UnknownReply { id: call.reply.clone() };
+    let unknown = || Refusal::UnknownReply { item: call.collection.item, id: call.id.clone() };
     let Principal::Key { key, .. } = &identified.caller else { return Err(unknown()) };
-    let holder = ctx.gateway.stored_history.provider(key.id, &call.reply).ok_or_else(unknown)?;
+    let holder = holder(ctx, key.id, call).await?.ok_or_else(unknown)?;
     let serves = |provider: &Arc<Provider>| {
         provider.id == holder
-            && provider.kind.format() == WireFormat::Responses
+            && may_hold(provider.kind.format(), call.collection)
             && provider.is_enabled
             && provider.deleted_at.is_none()
             && key.provider_group.reach(&provider.group_tag)
     };
-    if call.method == Method::DELETE && ctx.gateway.pending_replies.has(holder, &call.reply) {
-        let message = "the response is not complete: cancel it, or wait until it ends";
-        return Err(Refusal::BadRequest(message.to_owned()));
+    if call.method == Method::DELETE && ctx.gateway.pending_replies.has(holder, &call.id) {
+        return Err(not_billed(call.collection));
     }
     let place = identified.snapshot.providers.iter().position(serves).ok_or_else(unknown)?;
     let hints = SessionHints {
@@ -59,7 +78,7 @@ pub(in crate::proxy) fn plan(
         metadata_user_id: None,
         prompt_cache_key: None,
         metadata_session_id: None,
-        previous_response_id: Some(&call.reply),
+        previous_response_id: Some(&call.id),
         first_messages_hash: None,
         fallback: ctx.id,
     };
@@ -78,4 +97,43 @@ pub(in crate::proxy) fn plan(
     }
     let inbound = Arc::new(inbound);
     Ok(Plan { inbound, order: vec![place], waiting: None, lacks_credential: false })
+}
+
+fn not_billed(collection: &Collection) -> Refusal {
+    let message = match *collection == route::REPLIES {
+        true => "the response is not complete: cancel it, or wait until it ends",
+        false => "the batch is not billed yet: cancel it, or wait for a minute after its end",
+    };
+    Refusal::BadRequest(message.to_owned())
+}
+
+/// The provider that holds it, as this node's memory or the database says.
+async fn holder(
+    ctx: &RequestContext,
+    key: KeyId,
+    call: &StoredCall,
+) -> Result<Option<ProviderId>, Refusal> {
+    let known = || ctx.gateway.stored_history.provider(key, &call.id);
+    if *call.collection == route::REPLIES {
+        return Ok(known());
+    }
+    // Other nodes know whether a batch is billed.
+    if call.method != Method::DELETE
+        && let Some(known) = known()
+    {
+        return Ok(Some(known));
+    }
+    let Some(found) = held::find(&ctx.gateway, key, call.collection, &call.id).await? else {
+        return Ok(None);
+    };
+    if call.method == Method::DELETE {
+        let made_by = match &found.batch {
+            Some(batch) => held::find(&ctx.gateway, key, &route::BATCHES, batch).await?,
+            None => None,
+        };
+        if found.is_open || made_by.is_some_and(|batch| batch.is_open) {
+            return Err(not_billed(&route::BATCHES));
+        }
+    }
+    Ok(Some(found.provider))
 }

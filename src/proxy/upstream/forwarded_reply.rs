@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
+use serde_json::Value;
 
 use super::error_body;
 use super::failure::Failure;
@@ -194,6 +195,11 @@ impl ForwardedReply {
     /// What the client fetched of a reply in the background, if that is to be billed.
     pub fn fetched(&self) -> Option<&UsageReader> {
         self.reply.observer.as_deref()
+    }
+
+    /// What the provider says of a batch or a file, if it has said all.
+    pub fn object(&self) -> Option<Value> {
+        self.reply.described()
     }
 
     /// Whether it waits until its tool calls are checked.

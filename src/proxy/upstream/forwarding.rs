@@ -74,6 +74,14 @@ impl Forwarding {
         }
     }
 
+    /// Whether the reply may be about a batch or a file.
+    pub fn is_about_held(&self) -> bool {
+        match &self.route.operation {
+            Operation::Endpoint(endpoint) => endpoint.is_held(),
+            operation => matches!(operation, Operation::Stored(_)),
+        }
+    }
+
     /// Whether another attempt may begin.
     pub fn has_time(&self) -> bool {
         self.deadline.is_none_or(|at| Instant::now() < at)

@@ -18,7 +18,7 @@ use crate::domain::endpoint::ApiEndpoint;
 use crate::domain::format::WireFormat;
 use crate::formats::convert::StreamConverter;
 use crate::formats::count;
-use crate::formats::route::Operation;
+use crate::formats::route::{self, Operation};
 use crate::formats::usage::{BodyKind, UsageReader};
 use crate::policy::failure::UnusableReply;
 use crate::proxy::body_budget::BodyReservation;
@@ -51,7 +51,8 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     let status = head.status.as_u16();
     let unusable = |what| Failure::Unusable { what, status, usage: None };
     let content_type = head.headers.get(CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
-    if begins_with(content_type, b"text/html") {
+    let is_content = is_content(&forwarding.route.operation);
+    if begins_with(content_type, b"text/html") && !is_content {
         return Err(unusable(UnusableReply::Html).into());
     }
     let decoder = Coding::of(head.headers.get(CONTENT_ENCODING))
@@ -63,11 +64,9 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     let converted = form.is_converted();
     let hides_usage = matches!(form, ReplyForm::HideUsage);
     let asked = stream_asked && generates;
-    let (streamed, unsure) = match Sort::of(content_type, asked) {
-        // An error may stand in the place of a stream, under the stream's type.
-        Sort::Stream => (true, converted.then_some(Unsure { format, hides_usage })),
-        Sort::Json => (false, None),
-        Sort::Unsure => (converted, Some(Unsure { format, hides_usage })),
+    let (streamed, unsure) = match is_content {
+        true => (false, None),
+        false => Sort::of(content_type, asked).layout(converted, Unsure { format, hides_usage }),
     };
     // A stream that was not requested cannot be converted, nor can a single reply in place of a
     // stream.
@@ -76,7 +75,7 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     }
     let shape = shape(request, forwarding, format, form, streamed)
         .ok_or_else(|| unusable(UnusableReply::WrongFormat))?;
-    let kind = kind(endpoint, content_type, streamed);
+    let kind = if is_content { BodyKind::Other } else { kind(endpoint, content_type, streamed) };
     let reader = match &shape {
         // A converter reads the stream itself, usage included.
         Shape::Events(_) => None,
@@ -88,7 +87,8 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     let mut reply = ReshapedReply::new(decoder, reader, shape);
     reply.check = attempt.rendered.check.take();
     if let Operation::Stored(call) = &forwarding.route.operation
-        && request.gateway.pending_replies.has(attempt.provider.id, &call.reply)
+        && request.gateway.pending_replies.has(attempt.provider.id, &call.id)
+        && *call.collection == route::REPLIES
     {
         reply.observer = Some(Box::new(UsageReader::new(format, false)));
     }
@@ -97,6 +97,23 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     let forwarded = ForwardedReply::new(status, facts, reply, unsure);
     attempt.incoming = Incoming::Reply(Box::new(forwarded));
     Ok(())
+}
+
+/// Whether the reply is a file's content, of any kind, or the results of a batch.
+fn is_content(operation: &Operation) -> bool {
+    matches!(operation, Operation::Stored(call)
+        if matches!(call.rest, route::CONTENT | route::RESULTS))
+}
+
+/// Whether the reply describes a batch or a file.
+fn is_described(operation: &Operation) -> bool {
+    match operation {
+        Operation::Endpoint(endpoint) => endpoint.is_held(),
+        Operation::Stored(call) => {
+            *call.collection != route::REPLIES && matches!(call.rest, "" | "/cancel")
+        }
+        _ => false,
+    }
 }
 
 /// What an endpoint's reply is by its type.
@@ -120,6 +137,9 @@ fn shape(
     if forwarding.route.operation == Operation::CountTokens {
         let to = Some(to).filter(|_| form.is_converted());
         return Some(Shape::Count(CountReply { to, collected: Vec::new() }));
+    }
+    if is_described(&forwarding.route.operation) {
+        return Some(Shape::Described(Vec::new()));
     }
     Some(match form {
         ReplyForm::Count => return None,
@@ -176,6 +196,16 @@ impl Sort {
             return Self::Stream;
         }
         if asked { Self::Unsure } else { Self::Json }
+    }
+
+    /// Whether it is read as a stream, and what its first bytes decide about that.
+    fn layout(self, converted: bool, unsure: Unsure) -> (bool, Option<Unsure>) {
+        match self {
+            // An error may stand in the place of a stream, under the stream's type.
+            Self::Stream => (true, converted.then_some(unsure)),
+            Self::Json => (false, None),
+            Self::Unsure => (converted, Some(unsure)),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use pingora::proxy::Session;
+use serde_json::Value;
 use tokio::time::timeout;
 
 use super::attempt::Attempt;
@@ -218,6 +219,12 @@ impl RenderSource {
             }
             let body = match (&self.inbound.form, is_redirected) {
                 (_, false) => body.clone(),
+                _ if endpoint.is_held() => {
+                    let name = Bytes::from(Value::from(&*self.model).to_string());
+                    let names = self.inbound.batch.iter().flat_map(|batch| &batch.names);
+                    let edits: Vec<_> = names.map(|at| (at.clone(), name.clone())).collect();
+                    edit::replace_all(body, &edits)
+                }
                 (None, true) => edit::set_model(body, &self.inbound.peek, &self.model),
                 (Some(form), true) => {
                     let place = form.model.clone().ok_or(Refusal::Internal)?;

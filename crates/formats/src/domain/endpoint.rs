@@ -4,6 +4,9 @@
 //! provider, the bill, the mock and docs/endpoints.md follow it. A new endpoint is a row here and a
 //! case in `tests/proxy/endpoints`.
 
+use std::sync::Arc;
+
+use super::batch::BatchAsk;
 use super::feature::Feature;
 use super::format::WireFormat;
 
@@ -61,6 +64,10 @@ pub enum Unit {
     Seconds,
     /// Searches, as reported, or else one.
     Searches,
+    /// The results of a batch, once it has ended.
+    Batch,
+    /// Nothing.
+    Free,
 }
 
 const ROW: ApiEndpoint = ApiEndpoint {
@@ -76,7 +83,7 @@ const ROW: ApiEndpoint = ApiEndpoint {
 };
 
 /// Every endpoint.
-pub static ENDPOINTS: [ApiEndpoint; 14] = [
+pub static ENDPOINTS: [ApiEndpoint; 17] = [
     ApiEndpoint {
         name: "embeddings",
         path: "/v1/embeddings",
@@ -191,7 +198,49 @@ pub static ENDPOINTS: [ApiEndpoint; 14] = [
         doc: "A shortened conversation, which only its provider can read.",
         ..ROW
     },
+    ApiEndpoint {
+        name: "message_batch",
+        path: "/v1/messages/batches",
+        format: WireFormat::Native,
+        feature: Feature::Batches,
+        default_model: Some(""),
+        unit: Unit::Batch,
+        doc: "A batch of messages, which the body has.",
+        ..ROW
+    },
+    ApiEndpoint {
+        name: "batch",
+        path: "/v1/batches",
+        feature: Feature::Batches,
+        default_model: Some(""),
+        unit: Unit::Batch,
+        doc: "A batch of requests, which an uploaded file has.",
+        ..ROW
+    },
+    ApiEndpoint {
+        name: "file",
+        path: "/v1/files",
+        feature: Feature::Files,
+        body: EndpointBody::Form,
+        default_model: Some(""),
+        unit: Unit::Free,
+        doc: "A file for batches and other requests, or of Anthropic's form for messages.",
+        ..ROW
+    },
 ];
+
+/// The upload of a file by a client of Anthropic's, at the path of OpenAI's.
+pub static NATIVE_FILE: ApiEndpoint = ApiEndpoint {
+    name: "native_file",
+    path: "/v1/files",
+    format: WireFormat::Native,
+    feature: Feature::Files,
+    body: EndpointBody::Form,
+    default_model: Some(""),
+    unit: Unit::Free,
+    doc: "A file for messages.",
+    ..ROW
+};
 
 impl ApiEndpoint {
     /// The endpoint at this path or of this action.
@@ -206,7 +255,12 @@ impl ApiEndpoint {
 
     /// Whether its price is that of units and of the request's own tokens, not of a reply's text.
     pub fn has_units(&self) -> bool {
-        self.figures == ReplyFigures::Own
+        self.figures == ReplyFigures::Own && !self.is_held()
+    }
+
+    /// Whether what it makes is held by the provider's account for the key: a batch or a file.
+    pub const fn is_held(&self) -> bool {
+        matches!(self.unit, Unit::Batch | Unit::Free)
     }
 
     /// Whether its replies may be sound or plain text.
@@ -235,4 +289,6 @@ pub struct EndpointAsk {
     pub streams: bool,
     /// Price entries of this size and quality, without the model's name: the most exact one first.
     pub variants: Vec<String>,
+    /// The requests of a batch, or of a file for one.
+    pub batch: Option<Arc<BatchAsk>>,
 }

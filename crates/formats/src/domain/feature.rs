@@ -43,6 +43,8 @@ pub enum Feature {
     Images,
     Audio,
     Compact,
+    Batches,
+    Files,
 }
 
 /// What a feature is.
@@ -112,7 +114,7 @@ const OPENAI: &[WireFormat] = &[WireFormat::Chat, WireFormat::Responses];
 const ENDPOINT: FeatureRow = FeatureRow { sort: Sort::Endpoint, is_converted: true, ..NONE };
 
 /// Every feature, in the order of [`Feature`].
-pub static FEATURES: [FeatureRow; 30] = [
+pub static FEATURES: [FeatureRow; 32] = [
     FeatureRow {
         feature: Feature::WebSearch,
         name: "web_search",
@@ -387,6 +389,20 @@ pub static FEATURES: [FeatureRow; 30] = [
         name: "compact",
         served_by: &[WireFormat::Responses],
         doc: "Shortening of a conversation by its provider.",
+        ..ENDPOINT
+    },
+    FeatureRow {
+        feature: Feature::Batches,
+        name: "batches",
+        served_by: &[WireFormat::Native, WireFormat::Chat, WireFormat::Responses],
+        doc: "Batches of requests, at any of their paths.",
+        ..ENDPOINT
+    },
+    FeatureRow {
+        feature: Feature::Files,
+        name: "files",
+        served_by: &[WireFormat::Native, WireFormat::Chat, WireFormat::Responses],
+        doc: "Files that a provider keeps.",
         ..ENDPOINT
     },
 ];

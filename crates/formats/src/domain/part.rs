@@ -21,7 +21,7 @@ pub struct Part {
     /// The tokens that it is charged for, and its tier.
     #[serde(default, skip_serializing_if = "is_default")]
     pub usage: Usage,
-    /// Calls of a tool, or its containers; 0 for tokens.
+    /// Calls of a tool, or its containers; results of a batch; 0 for other tokens.
     #[serde(default, skip_serializing_if = "is_default")]
     pub quantity: u64,
     /// The provider does not charge for it.

@@ -403,9 +403,10 @@ impl Provider {
     }
 
     /// Whether `requested` is a redirect, or in the list of allowed models (an empty list allows
-    /// all).
+    /// all). A request that names none, for a file, may go to any.
     pub fn supports_model(&self, requested: &str) -> bool {
         self.allowed_models.is_empty()
+            || requested.is_empty()
             || self.model_redirects.iter().any(|(from, _)| from == requested)
             || model_matches(&self.allowed_models, requested)
     }

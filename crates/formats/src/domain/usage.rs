@@ -84,6 +84,27 @@ impl ServiceTier {
 }
 
 impl Usage {
+    /// Both together, with the tier of this one.
+    #[must_use]
+    pub const fn plus(self, other: &Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            cache_write_5m: self.cache_write_5m.saturating_add(other.cache_write_5m),
+            cache_write_1h: self.cache_write_1h.saturating_add(other.cache_write_1h),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            reasoning: self.reasoning.saturating_add(other.reasoning),
+            image_input: self.image_input.saturating_add(other.image_input),
+            image_output: self.image_output.saturating_add(other.image_output),
+            audio_input: self.audio_input.saturating_add(other.audio_input),
+            audio_output: self.audio_output.saturating_add(other.audio_output),
+            image_cache_read: self.image_cache_read.saturating_add(other.image_cache_read),
+            audio_cache_read: self.audio_cache_read.saturating_add(other.audio_cache_read),
+            web_searches: self.web_searches.saturating_add(other.web_searches),
+            tier: self.tier,
+        }
+    }
+
     /// All input tokens: fresh, read from a cache and written to one.
     pub const fn total_input(&self) -> u64 {
         self.input

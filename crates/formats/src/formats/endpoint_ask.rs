@@ -156,7 +156,7 @@ pub fn read(
         Members::default()
     };
     let (quantity, is_exact) = match endpoint.unit {
-        Unit::Tokens => (0, true),
+        Unit::Tokens | Unit::Batch | Unit::Free => (0, true),
         Unit::Searches => (1, false),
         // What is not a text may be spoken all the same.
         Unit::Characters => {
@@ -179,7 +179,7 @@ pub fn read(
     variants.extend(members.quality);
     let each = members.n.max(members.best_of).unwrap_or(1).max(1);
     let answers = members.prompts.unwrap_or(1).saturating_mul(each);
-    Ok(EndpointAsk { endpoint, quantity, is_exact, streams, answers, variants })
+    Ok(EndpointAsk { endpoint, quantity, is_exact, streams, answers, variants, batch: None })
 }
 
 impl ApiEndpoint {

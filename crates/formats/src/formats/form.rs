@@ -25,6 +25,8 @@ pub struct Form {
     pub file_bytes: u64,
     /// The first bytes of the file that is named so.
     pub file_head: Vec<u8>,
+    /// Where that file is.
+    pub file: Range<usize>,
     /// Bytes of all texts.
     pub text_bytes: usize,
 }
@@ -233,6 +235,7 @@ impl Form {
             if part.name == "file" && self.file_head.is_empty() {
                 let head = content.start..content.end.min(content.start + FILE_HEAD);
                 self.file_head = walk.slices(head).flatten().copied().collect();
+                self.file = content.clone();
             }
             self.file_bytes += content.len() as u64;
             return Ok(());

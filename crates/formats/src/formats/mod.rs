@@ -2,6 +2,7 @@
 
 pub mod alt_cli;
 pub mod bad_request;
+pub mod batch;
 pub mod bom;
 pub mod chat;
 pub mod client_address;

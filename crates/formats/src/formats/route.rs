@@ -15,7 +15,7 @@ use http::Method;
 use percent_encoding::percent_decode_str;
 
 use super::bad_request::BadRequest;
-use crate::domain::endpoint::ApiEndpoint;
+use crate::domain::endpoint::{ApiEndpoint, NATIVE_FILE, Unit};
 use crate::domain::format::WireFormat;
 use crate::domain::named_model::MAX_MODEL_NAME;
 
@@ -28,22 +28,119 @@ pub enum Operation {
     CountTokens,
     /// What another endpoint makes.
     Endpoint(&'static ApiEndpoint),
-    /// A call about a reply that its provider stores.
+    /// A call about a reply, a batch or a file that its provider stores.
     Stored(StoredCall),
+    /// The list of the caller's batches or files.
+    ListStored(&'static Collection),
     /// The list of the models that the caller may use.
     ListModels,
     /// One model's record, by its decoded id.
     GetModel(String),
 }
 
-/// A call about a stored reply.
+/// What accounts hold for keys: replies, batches or files, by the path that all of a kind have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Collection {
+    /// Its name in the database.
+    pub name: &'static str,
+    /// The path, with the version.
+    pub path: &'static str,
+    /// Whose clients call it.
+    pub format: WireFormat,
+    /// One of it, for people.
+    pub item: &'static str,
+    /// The method, and what follows the id in the path, of each call.
+    calls: &'static [(Method, &'static str)],
+}
+
+/// Replies, which are not listed.
+pub static REPLIES: Collection = Collection {
+    name: "replies",
+    path: "/v1/responses",
+    format: WireFormat::Responses,
+    item: "Response",
+    calls: &[
+        (Method::GET, ""),
+        (Method::DELETE, ""),
+        (Method::POST, "/cancel"),
+        (Method::GET, "/input_items"),
+    ],
+};
+/// Anthropic's batches.
+pub static MESSAGE_BATCHES: Collection = Collection {
+    name: "message_batches",
+    path: "/v1/messages/batches",
+    format: WireFormat::Native,
+    item: "Batch",
+    calls: &[
+        (Method::GET, ""),
+        (Method::DELETE, ""),
+        (Method::POST, "/cancel"),
+        (Method::GET, RESULTS),
+    ],
+};
+/// OpenAI's batches.
+pub static BATCHES: Collection = Collection {
+    name: "batches",
+    path: "/v1/batches",
+    format: WireFormat::Chat,
+    item: "Batch",
+    calls: &[(Method::GET, ""), (Method::POST, "/cancel")],
+};
+/// OpenAI's files.
+pub static FILES: Collection = Collection {
+    name: "files",
+    path: "/v1/files",
+    format: WireFormat::Chat,
+    item: "File",
+    calls: &[(Method::GET, ""), (Method::DELETE, ""), (Method::GET, CONTENT)],
+};
+/// Anthropic's files, at the same path: [`Route::for_native`].
+pub static NATIVE_FILES: Collection =
+    Collection { name: "native_files", format: WireFormat::Native, ..FILES };
+/// What follows the id of a batch of Anthropic's in the path of its results.
+pub const RESULTS: &str = "/results";
+/// The same for the content of a file.
+pub const CONTENT: &str = "/content";
+
+/// Those whose lists the gateway makes itself: batches and files.
+static LISTED: [&Collection; 3] = [&MESSAGE_BATCHES, &BATCHES, &FILES];
+
+impl Collection {
+    /// That of what an endpoint makes.
+    pub fn made_by(endpoint: &ApiEndpoint) -> Option<&'static Self> {
+        match endpoint.format {
+            WireFormat::Native if endpoint.path == FILES.path => Some(&NATIVE_FILES),
+            _ => Self::of(endpoint.path),
+        }
+    }
+
+    /// That of this path.
+    pub fn of(path: &str) -> Option<&'static Self> {
+        LISTED.into_iter().find(|collection| collection.path == path)
+    }
+
+    /// Whether it is that of files, of either form.
+    pub fn is_of_files(&self) -> bool {
+        self.item == FILES.item
+    }
+
+    /// Whether it is that of batches.
+    pub fn is_of_batches(&self) -> bool {
+        self.item == BATCHES.item
+    }
+}
+
+/// A call about a stored reply, a batch or a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredCall {
+    /// What it is about.
+    pub collection: &'static Collection,
     /// The method: `GET`, `DELETE` or `POST`.
     pub method: Method,
-    /// The reply's id, which is a path's segment as it is.
-    pub reply: String,
-    /// What follows it in the path: nothing, `/cancel` or `/input_items`.
+    /// The id, which is a path's segment as it is.
+    pub id: String,
+    /// What follows it in the path: nothing, `/cancel` and others.
     pub rest: &'static str,
 }
 
@@ -51,33 +148,39 @@ impl StoredCall {
     /// Bytes of the longest id.
     const MAX_ID: usize = 256;
 
+    /// A call that reads.
+    pub fn get(collection: &'static Collection, id: &str, rest: &'static str) -> Self {
+        Self { collection, method: Method::GET, id: id.to_owned(), rest }
+    }
+
     /// The call of this method at this path.
     fn of(method: &Method, path: &str) -> Option<Self> {
-        const CALLS: [(Method, &str); 4] = [
-            (Method::GET, ""),
-            (Method::DELETE, ""),
-            (Method::POST, "/cancel"),
-            (Method::GET, "/input_items"),
-        ];
-        let after = path.strip_prefix("/v1/responses/")?;
+        let all = [&REPLIES].into_iter().chain(LISTED);
+        let mut at =
+            all.filter_map(|of| Some((of, path.strip_prefix(of.path)?.strip_prefix('/')?)));
+        let (collection, after) = at.next()?;
         let (id, rest) = after.find('/').map_or((after, ""), |at| after.split_at(at));
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         let is_id = (1..=Self::MAX_ID).contains(&id.len()) && id.chars().all(is_plain);
-        let known = CALLS.iter().find(|(of, end)| of == method && *end == rest);
+        let known = collection.calls.iter().find(|(of, end)| of == method && *end == rest);
         let (_, rest) = known.filter(|_| is_id && !matches!(id, "compact" | "input_tokens"))?;
-        Some(Self { method: method.clone(), reply: id.to_owned(), rest })
+        Some(Self { collection, method: method.clone(), id: id.to_owned(), rest })
     }
 
     /// The path at the provider, with the version.
     pub fn path(&self) -> String {
-        format!("/v1/responses/{}{}", self.reply, self.rest)
+        format!("{}/{}{}", self.collection.path, self.id, self.rest)
     }
 }
 
 impl Operation {
     /// Whether a request counts against limits, and its reply has a price.
     pub const fn is_metered(&self) -> bool {
-        matches!(self, Self::Generate | Self::Endpoint(_))
+        match self {
+            Self::Generate => true,
+            Self::Endpoint(endpoint) => !matches!(endpoint.unit, Unit::Free),
+            _ => false,
+        }
     }
 
     /// The endpoint, if it is none of the formats' own.
@@ -107,6 +210,25 @@ pub struct Route {
 }
 
 impl Route {
+    /// The same for a client of Anthropic's, as the head says: files, and lists of models, have one
+    /// path for two forms.
+    #[must_use]
+    pub fn for_native(mut self) -> Self {
+        match &mut self.operation {
+            Operation::Stored(call) if *call.collection == FILES => call.collection = &NATIVE_FILES,
+            Operation::ListStored(collection) if **collection == FILES => {
+                *collection = &NATIVE_FILES;
+            }
+            Operation::Endpoint(endpoint) if endpoint.path == FILES.path => {
+                *endpoint = &NATIVE_FILE;
+            }
+            Operation::ListModels | Operation::GetModel(_) => {}
+            _ => return self,
+        }
+        self.format = WireFormat::Native;
+        self
+    }
+
     const fn plain(format: WireFormat, operation: Operation) -> Self {
         Self {
             format,
@@ -125,7 +247,7 @@ impl Route {
 pub fn match_path(method: &Method, path: &str) -> Option<Route> {
     let path = path.strip_suffix('/').unwrap_or(path);
     if let Some(call) = StoredCall::of(method, path) {
-        return Some(Route::plain(WireFormat::Responses, Operation::Stored(call)));
+        return Some(Route::plain(call.collection.format, Operation::Stored(call)));
     }
     if *method == Method::POST {
         return match path {
@@ -141,6 +263,11 @@ pub fn match_path(method: &Method, path: &str) -> Option<Route> {
             _ => endpoint(path).or_else(|| alt_cli(path)),
         };
     }
+    if *method == Method::GET
+        && let Some(collection) = Collection::of(path)
+    {
+        return Some(Route::plain(collection.format, Operation::ListStored(collection)));
+    }
     if *method == Method::GET || *method == Method::HEAD {
         return models(path);
     }
@@ -154,6 +281,7 @@ pub fn methods(path: &str) -> Option<&'static str> {
         [true, true, false, true] => Some("GET, HEAD, POST"),
         [true, true, false, false] => Some("GET, HEAD"),
         [true, false, true, false] => Some("GET, DELETE"),
+        [true, false, false, true] => Some("GET, POST"),
         [true, ..] => Some("GET"),
         [.., true] => Some("POST"),
         _ => None,

@@ -85,6 +85,11 @@ fn a_stored_reply_has_its_calls() {
         (Method::POST, "/v1/responses/resp_1", None, "GET, DELETE"),
         (Method::GET, "/v1/responses/compact", None, "POST"),
         (Method::DELETE, "/v1/responses/input_tokens", None, "POST"),
+        (Method::GET, "/v1/messages/batches/b_1/results", Some("/results"), "GET"),
+        (Method::DELETE, "/v1/messages/batches/b_1", Some(""), "GET, DELETE"),
+        (Method::POST, "/v1/batches/batch_1/cancel", Some("/cancel"), "POST"),
+        (Method::DELETE, "/v1/batches/batch_1", None, "GET"),
+        (Method::GET, "/v1/files/file-1/content", Some("/content"), "GET"),
     ] {
         let route = match_path(&method, path);
         let found = route.map(|route| match route.operation {
@@ -98,6 +103,20 @@ fn a_stored_reply_has_its_calls() {
         ["/v1/responses/a%2Fb", "/v1/responses/..", "/v1/responses/a/b", "/v1/responses/a b"]
     {
         assert_eq!(match_path(&Method::GET, path), None, "{path}");
+    }
+}
+
+#[test]
+fn batches_and_files_are_listed_where_they_are_made() {
+    for (path, format) in [
+        ("/v1/messages/batches", WireFormat::Native),
+        ("/v1/batches", WireFormat::Chat),
+        ("/v1/files", WireFormat::Chat),
+    ] {
+        let route = match_path(&Method::GET, path).unwrap();
+        let Operation::ListStored(collection) = route.operation else { panic!("{route:?}") };
+        assert_eq!((collection.path, route.format), (path, format));
+        assert_eq!(methods(path), Some("GET, POST"));
     }
 }
 

@@ -52,7 +52,9 @@ fn unpriced(record: &Record) -> String {
 /// Whether all tokens are those of one pass: another model than the requested one served.
 fn is_one_pass(record: &Record) -> bool {
     let all = record.usage.total();
+    // The results of a batch are priced one by one.
     matches!(&*record.parts, [part] if !part.free && part.kind == PartKind::Message
+        && part.quantity == 0
         && part.usage.total() == all && part.usage.cache_read == record.usage.cache_read)
 }
 

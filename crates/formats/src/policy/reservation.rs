@@ -17,6 +17,7 @@
 use rust_decimal::Decimal;
 
 use super::cost;
+use crate::domain::batch::BatchGroup;
 use crate::domain::money::NanoUsd;
 use crate::domain::price::{CostKind, Rates};
 use crate::domain::usage::{ServiceTier, Usage};
@@ -184,6 +185,43 @@ pub fn output_tokens(mode: Reservation, forecast: &Forecast, max_output: Option<
     }
 }
 
+/// What requests of a batch may cost, with what they probably use together. `usual_output`: that of
+/// each, if it is known. `Off` is taken for `Expected`.
+pub fn of_batch(
+    mode: Reservation,
+    group: &BatchGroup,
+    usual_output: Option<u64>,
+    candidate: &ReservedAt<'_>,
+) -> (Usage, NanoUsd) {
+    let mode = if mode == Reservation::Off { Reservation::Expected } else { mode };
+    let forecast = Forecast {
+        input: group.input.div_ceil(group.count.max(1)),
+        input_bound: group.input_bound,
+        max_tokens: group.max_tokens,
+        choices: group.choices,
+        usual_output,
+        tool_tokens: None,
+        is_fast: false,
+    };
+    let output = output_tokens(mode, &forecast, candidate.max_output);
+    let none = Usage { output, tier: ServiceTier::Batch, ..Usage::default() };
+    let likely = Usage { input: forecast.input, ..none };
+    let bound = forecast.input_bound;
+    let inputs = match mode {
+        Reservation::Strict => [
+            Usage { input: bound, ..none },
+            Usage { cache_write_5m: bound, ..none },
+            Usage { cache_write_1h: bound, ..none },
+        ],
+        _ => [likely; 3],
+    };
+    let cost = |usage| cost::total(candidate.rates, usage, candidate.multiplier);
+    let each = inputs.iter().map(cost).max().unwrap_or(NanoUsd::ZERO);
+    let count = i64::try_from(group.count).unwrap_or(i64::MAX);
+    let all = Usage { input: group.input, output: output.saturating_mul(group.count), ..likely };
+    (all, NanoUsd(each.0.saturating_mul(count)))
+}
+
 fn at(mode: Reservation, forecast: &Forecast, candidate: &ReservedAt<'_>) -> NanoUsd {
     let output = output_tokens(mode, forecast, candidate.max_output);
     let cost = |usage: &Usage| cost::total(candidate.rates, usage, candidate.multiplier);
@@ -318,6 +356,34 @@ mod tests {
         assert_eq!(reserved(Strict, &cached), NanoUsd(328_000_000));
         // The estimate, as plain input and output: 1 000 × 1e-6 + 8 000 × 1e-5
         assert_eq!(reserved(Expected, &cached), NanoUsd(81_000_000));
+    }
+
+    #[test]
+    fn a_batch_reserves_all_its_requests_at_its_own_tier() {
+        let rates = rates(json!({
+            "input_cost_per_token": 1e-6, "output_cost_per_token": 1e-5,
+            "input_cost_per_token_batches": 5e-7, "output_cost_per_token_batches": 5e-6,
+            "cache_creation_input_token_cost_batches": 1e-6,
+        }));
+        let at = ReservedAt { rates: &rates, max_output: None, multiplier: Decimal::TWO };
+        let (max_tokens, choices) = (Some(50), 2);
+        let group = BatchGroup {
+            model: 0,
+            count: 10,
+            input: 10_000,
+            input_bound: 4_000,
+            max_tokens,
+            choices,
+        };
+        // Ten times 1 000 × 5e-7 + 100 × 5e-6, twice.
+        let (usage, cost) = of_batch(Expected, &group, None, &at);
+        assert_eq!((usage.input, usage.output, cost), (10_000, 1_000, NanoUsd(20_000_000)));
+        assert_eq!(usage.tier, ServiceTier::Batch);
+        assert_eq!(of_batch(Off, &group, None, &at), (usage, cost));
+        // Ten times 4 000 × 1e-6 + 100 × 5e-6, twice.
+        assert_eq!(of_batch(Strict, &group, None, &at).1, NanoUsd(90_000_000));
+        // The usual output, but a quarter of the most at least.
+        assert_eq!(of_batch(Expected, &group, Some(1), &at).0.output, 250);
     }
 
     #[test]

@@ -96,7 +96,7 @@ pub fn as_tokens(ask: &EndpointAsk, mut usage: Usage) -> Usage {
             usage.input = HEARD.tokens(quantity);
             usage.audio_input = usage.input;
         }
-        Unit::Tokens | Unit::Searches => {}
+        Unit::Tokens | Unit::Searches | Unit::Batch | Unit::Free => {}
     }
     usage
 }
@@ -104,7 +104,7 @@ pub fn as_tokens(ask: &EndpointAsk, mut usage: Usage) -> Usage {
 /// The part of the bill that counts a unit, and its rate; `None` if tokens alone are charged.
 const fn unit(unit: Unit) -> Option<(PartKind, CostKind)> {
     match unit {
-        Unit::Tokens => None,
+        Unit::Tokens | Unit::Batch | Unit::Free => None,
         Unit::Images => Some((PartKind::Image, CostKind::Image)),
         Unit::Characters => Some((PartKind::Character, CostKind::Character)),
         Unit::Seconds => Some((PartKind::Second, CostKind::Second)),
@@ -136,6 +136,7 @@ mod tests {
             streams: false,
             answers: 1,
             variants: vec!["hd/1024-x-1024".to_owned()],
+            batch: None,
         }
     }
 

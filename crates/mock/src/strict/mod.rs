@@ -35,6 +35,14 @@ pub(super) fn method(route: &Route, parts: &Parts) -> Result<(), WireFault> {
             Method::DELETE
         }
         MockOperation::Stored(..) => Method::GET,
+        MockOperation::Held(_, _, rest) if rest == "cancel" => Method::POST,
+        MockOperation::Held(_, _, rest) if rest.is_empty() && parts.method == Method::DELETE => {
+            Method::DELETE
+        }
+        MockOperation::Held(..) => Method::GET,
+        MockOperation::Endpoint(endpoint) if endpoint.is_held() && parts.method == Method::GET => {
+            Method::GET
+        }
         _ if reading => Method::GET,
         _ => Method::POST,
     };

@@ -52,6 +52,7 @@ pub use reports::logs::{LogPage, LogPageAsk};
 pub use reports::overview::{Figures, OverviewAsk, OverviewFound, TopEntry};
 pub use reports::session_figures::{SessionFigures, SessionQuery};
 pub use reports::statistics::{GroupBy, Series, SeriesAsk};
+pub use rows::account_objects::{AccountObject, ObjectPage};
 pub use rows::audit::{AuditAsk, AuditEntry, AuditPage, AuditRow};
 pub use rows::client_versions::{AgreedClient, SeenClient};
 pub use rows::everything::{Everything, WholeDatabase};

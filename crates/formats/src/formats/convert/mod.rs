@@ -39,6 +39,11 @@ pub fn convertible(operation: &Operation) -> fn(WireFormat, WireFormat) -> bool 
     match operation {
         // It has no request for a token count.
         Operation::CountTokens => |_, provider| provider != WireFormat::Chat,
+        // A batch or a file of one service is none of another one's.
+        Operation::Endpoint(endpoint) if endpoint.is_held() => |client, provider| match client {
+            WireFormat::Native => provider == WireFormat::Native,
+            _ => matches!(provider, WireFormat::Chat | WireFormat::Responses),
+        },
         _ => |_, _| true,
     }
 }

@@ -93,15 +93,7 @@ pub(super) fn event_end(tally: &mut UsageTally) {
 
 /// The sum of the tokens of several images.
 fn added(drawn: Option<Usage>, next: &Usage) -> Option<Usage> {
-    let sum = drawn.unwrap_or_default();
-    Some(Usage {
-        input: sum.input.saturating_add(next.input),
-        output: sum.output.saturating_add(next.output),
-        cache_read: sum.cache_read.saturating_add(next.cache_read),
-        image_input: sum.image_input.saturating_add(next.image_input),
-        image_output: sum.image_output.saturating_add(next.image_output),
-        ..Usage::default()
-    })
+    Some(drawn.unwrap_or_default().plus(next))
 }
 
 /// The tokens: none, if the service reports other units alone.

@@ -40,6 +40,7 @@ const MIGRATIONS: &[Twin] = &[
     migration!(5, "0005_cache_misses"),
     migration!(6, "0006_anthropic_host"),
     migration!(7, "0007_provider_fields"),
+    migration!(8, "0008_account_objects"),
     migration!(9, "0009_provider_credentials"),
     migration!(10, "0010_provider_websocket"),
 ];

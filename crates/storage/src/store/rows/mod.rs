@@ -1,5 +1,6 @@
 //! The tables that hold one record each: configuration, sessions, messages, jobs.
 
+pub(super) mod account_objects;
 pub(super) mod audit;
 pub(super) mod client_versions;
 mod error_rules;

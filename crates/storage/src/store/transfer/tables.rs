@@ -12,7 +12,7 @@ use crate::store::engine::error::StoreError;
 
 /// Every table except `_sqlx_migrations`, which each database has itself. Tables that others refer
 /// to come first.
-pub(super) const TABLES: [&str; 27] = [
+pub(super) const TABLES: [&str; 28] = [
     "users",
     "api_keys",
     "providers",
@@ -40,6 +40,7 @@ pub(super) const TABLES: [&str; 27] = [
     "ledger",
     "request_log",
     "session_messages",
+    "account_objects",
 ];
 
 /// The type of a column.

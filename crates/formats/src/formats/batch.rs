@@ -1,0 +1,317 @@
+//! Reads the requests of a batch where they lie: in a body of Anthropic's form, or in the lines of
+//! a file of OpenAI's form. Each is peeked at as a request of its own.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use bytes::Bytes;
+use memchr::memchr_iter;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::bad_request::BadRequest;
+use super::peek::{self, Peek, PeekLimits};
+use super::route::{self, MESSAGE_BATCHES};
+use super::{count, edit};
+use crate::domain::batch::{BatchAsk, BatchGroup};
+use crate::domain::endpoint::ApiEndpoint;
+use crate::domain::format::WireFormat;
+use crate::domain::named_model::NamedModel;
+
+/// The most models of one batch.
+const MOST_MODELS: usize = 64;
+/// What names a further model of a batch.
+pub const MODELS: &str = "a request of the batch";
+/// The paths that lines may name, and the form of their bodies.
+const PATHS: [(&str, WireFormat); 5] = [
+    ("/v1/chat/completions", WireFormat::Chat),
+    ("/v1/responses", WireFormat::Responses),
+    ("/v1/embeddings", WireFormat::Chat),
+    ("/v1/completions", WireFormat::Chat),
+    ("/v1/moderations", WireFormat::Chat),
+];
+
+/// A batch that was read.
+#[derive(Debug)]
+pub struct BatchRequests {
+    /// What it asks for.
+    pub ask: BatchAsk,
+    /// The model of the first request, the other models and the features of all, as if one request
+    /// had them.
+    pub peek: Box<Peek>,
+    /// Where each request's own body is.
+    pub bodies: Vec<Range<usize>>,
+    /// Where the first model's name is, in each request that has it: with its quotes.
+    pub names: Vec<Range<usize>>,
+}
+
+/// The body of a request for a batch of messages.
+#[derive(Deserialize)]
+struct MessageBatch<'b> {
+    #[serde(borrow)]
+    requests: Vec<MessageRequest<'b>>,
+}
+
+#[derive(Deserialize)]
+struct MessageRequest<'b> {
+    #[serde(borrow)]
+    custom_id: Cow<'b, str>,
+    #[serde(borrow)]
+    params: &'b RawValue,
+}
+
+/// A line of a file for a batch.
+#[derive(Deserialize)]
+struct Line<'b> {
+    #[serde(borrow)]
+    custom_id: Cow<'b, str>,
+    #[serde(borrow)]
+    url: Cow<'b, str>,
+    #[serde(borrow)]
+    body: &'b RawValue,
+}
+
+/// Reads a batch of messages, given as one piece.
+///
+/// # Errors
+/// When it is no such batch, is empty, or a request of it cannot be read; that one is named.
+pub fn of_messages(body: &Bytes, limits: PeekLimits) -> Result<BatchRequests, BadRequest> {
+    let batch: MessageBatch<'_> =
+        serde_json::from_slice(body).map_err(|e| BadRequest::whole(&e.to_string()))?;
+    let mut reading = Reading::new("/v1/messages", WireFormat::Native, limits);
+    for MessageRequest { custom_id, params } in batch.requests {
+        let at = params.get().as_ptr().addr() - body.as_ptr().addr();
+        reading.add(&custom_id, body.slice(at..at + params.get().len()), at)?;
+    }
+    reading.finish()
+}
+
+/// Reads the lines of a file, which is a range of a form given as its chunks.
+///
+/// # Errors
+/// When there is none, when they name different paths or one that has no batches, or one of them
+/// cannot be read.
+pub fn of_lines(
+    chunks: &[Bytes],
+    file: Range<usize>,
+    limits: PeekLimits,
+) -> Result<BatchRequests, BadRequest> {
+    let mut reading: Option<Reading> = None;
+    let (mut start, mut begun) = (file.start, Vec::new());
+    for slice in edit::slices(chunks, file) {
+        let mut from = 0;
+        for end in memchr_iter(b'\n', slice) {
+            begun.extend_from_slice(&slice[from..end]);
+            line(&mut reading, &begun, start, limits)?;
+            start += begun.len() + 1;
+            begun.clear();
+            from = end + 1;
+        }
+        begun.extend_from_slice(&slice[from..]);
+    }
+    line(&mut reading, &begun, start, limits)?;
+    reading.ok_or_else(|| BadRequest::field("file", "it has no requests"))?.finish()
+}
+
+fn line(
+    reading: &mut Option<Reading>,
+    text: &[u8],
+    start: usize,
+    limits: PeekLimits,
+) -> Result<(), BadRequest> {
+    if text.trim_ascii().is_empty() {
+        return Ok(());
+    }
+    let number = || reading.as_ref().map_or(0, |reading| reading.bodies.len()) + 1;
+    let bad = |why: &str| BadRequest::field(&format!("file, request {}", number()), why);
+    let Line { custom_id, url, body } =
+        serde_json::from_slice(text).map_err(|e| bad(&e.to_string()))?;
+    let Some((path, format)) = PATHS.into_iter().find(|(path, _)| *path == url) else {
+        return Err(bad("requests of this url have no batches here"));
+    };
+    if reading.as_ref().is_some_and(|reading| reading.ask.path != path) {
+        return Err(bad("the url differs from that of the first request"));
+    }
+    let at = body.get().as_ptr().addr() - text.as_ptr().addr();
+    let reading = reading.get_or_insert_with(|| Reading::new(path, format, limits));
+    reading.add(&custom_id, Bytes::copy_from_slice(body.get().as_bytes()), start + at)
+}
+
+/// A description of a batch of Anthropic's whose address of the results is the path at this gateway:
+/// clients follow it with the credential that they have for the gateway. `None` if it has none.
+pub fn with_own_address(described: &[u8]) -> Option<Vec<u8>> {
+    let mut described: Value = serde_json::from_slice(described).ok()?;
+    described.get("results_url")?.as_str()?;
+    let id = described["id"].as_str()?;
+    let path = format!("{}/{id}{}", MESSAGE_BATCHES.path, route::RESULTS);
+    described["results_url"] = path.into();
+    Some(described.to_string().into_bytes())
+}
+
+/// A batch that is being read.
+struct Reading {
+    ask: BatchAsk,
+    format: WireFormat,
+    limits: PeekLimits,
+    /// By model, bound of the output, answers, and length of the input.
+    groups: BTreeMap<(usize, Option<u64>, u64, u64), BatchGroup>,
+    peek: Box<Peek>,
+    bodies: Vec<Range<usize>>,
+    names: Vec<Range<usize>>,
+}
+
+impl Reading {
+    fn new(path: &str, format: WireFormat, limits: PeekLimits) -> Self {
+        let ask = BatchAsk { path: path.to_owned(), models: Vec::new(), groups: Vec::new() };
+        let (groups, peek, bodies, names) = Default::default();
+        Self { ask, format, limits, groups, peek, bodies, names }
+    }
+
+    /// Adds a request: its own body, and where that begins.
+    fn add(&mut self, custom_id: &str, body: Bytes, at: usize) -> Result<(), BadRequest> {
+        let bad = |why: &str| BadRequest::field(&format!("request {custom_id}"), why);
+        let own = peek::peek(&[body], self.limits).map_err(|e| bad(&e.message))?;
+        let model = own.model.as_deref().ok_or_else(|| bad("model: this field is required"))?;
+        let models = &mut self.ask.models;
+        let place = models.iter().position(|known| known == model).unwrap_or_else(|| {
+            models.push(model.to_owned());
+            models.len() - 1
+        });
+        if models.len() > MOST_MODELS {
+            return Err(bad("a batch may name at most 64 models"));
+        }
+        if let (0, Some(span)) = (place, &own.model_span) {
+            self.names.push(span.start + at..span.end + at);
+        }
+        self.bodies.push(at..at + own.body_len);
+        let (max_tokens, choices) = own.output_bound(self.format);
+        let (max_tokens, choices) = (max_tokens.map(rounded), rounded(choices));
+        let (input, input_bound) = (count::from_peek(&own), count::bound_from_peek(&own));
+        let key = (place, max_tokens, choices, rounded(input));
+        let group = self.groups.entry(key).or_insert(BatchGroup {
+            model: place,
+            count: 0,
+            input: 0,
+            input_bound: 0,
+            max_tokens,
+            choices,
+        });
+        group.count += 1;
+        group.input = group.input.saturating_add(input);
+        group.input_bound = group.input_bound.max(input_bound);
+        let Peek { named, features, .. } = &mut *self.peek;
+        add_new(named, own.named);
+        // As for an endpoint's own members alone.
+        if !ApiEndpoint::of(&self.ask.path).is_some_and(ApiEndpoint::has_units) {
+            add_new(features, own.features);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<BatchRequests, BadRequest> {
+        let Some((first, others)) = self.ask.models.split_first() else {
+            return Err(BadRequest::field("requests", "a batch needs at least one"));
+        };
+        self.peek.model = Some(first.clone());
+        let named = others.iter().map(|name| NamedModel { member: MODELS, name: name.clone() });
+        self.peek.named.extend(named);
+        self.ask.groups = self.groups.into_values().collect();
+        let Self { ask, peek, bodies, names, .. } = self;
+        Ok(BatchRequests { ask, peek, bodies, names })
+    }
+}
+
+fn add_new<T: PartialEq>(all: &mut Vec<T>, new: Vec<T>) {
+    for one in new {
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
+}
+
+/// At least the number, and at most an eighth more: so few groups hold many requests.
+const fn rounded(number: u64) -> u64 {
+    let unit = 1_u64 << (63 - (number | 1).leading_zeros()).saturating_sub(3);
+    number.div_ceil(unit).saturating_mul(unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: PeekLimits = PeekLimits { max_depth: 64 };
+
+    #[test]
+    fn lines_are_read_however_the_form_is_cut() {
+        let line = |id, model, url| {
+            format!(
+                r#"{{"custom_id":"{id}","method":"POST","url":"{url}","body":{{"model":"{model}","max_tokens":100,"n":2,"messages":[{{"role":"user","content":"hello"}}]}}}}"#
+            )
+        };
+        let url = "/v1/chat/completions";
+        let lines = [line("a", "m", url), line("b", "other", url), line("c", "m", url)];
+        let text = format!("head{}\r\n\n{}\n{}", lines[0], lines[1], lines[2]);
+        for size in 1..text.len() {
+            let chunks: Vec<_> = text.as_bytes().chunks(size).map(Bytes::copy_from_slice).collect();
+            let read = of_lines(&chunks, 4..text.len(), LIMITS).unwrap();
+            assert_eq!(read.ask.models, ["m", "other"], "{size}");
+            assert_eq!(read.ask.count(), 3);
+            let names: Vec<_> = read.names.iter().map(|span| &text[span.clone()]).collect();
+            assert_eq!(names, ["\"m\"", "\"m\""]);
+            let bodies = read.bodies.iter().map(|span| &text[span.clone()]);
+            assert!(bodies.clone().all(|body| body.starts_with("{\"model\"")), "{size}");
+            let [first, second] = &*read.ask.groups else { panic!("{:?}", read.ask) };
+            assert_eq!((first.model, first.count, second.model, second.count), (0, 2, 1, 1));
+            assert_eq!((first.max_tokens, first.choices), (Some(104), 2));
+            assert_eq!(read.peek.model.as_deref(), Some("m"));
+            assert_eq!(read.peek.named[0].name, "other");
+        }
+        let other = [lines[0].clone(), line("d", "m", "/v1/responses")].join("\n");
+        let image = line("d", "m", "/v1/images/generations");
+        for bad in [&*other, &*image, "", "{}", "[]", &lines[0][1..]] {
+            let chunks = [Bytes::copy_from_slice(bad.as_bytes())];
+            assert!(of_lines(&chunks, 0..bad.len(), LIMITS).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn messages_are_grouped_and_what_cannot_be_read_is_named() {
+        let request = |id: usize, more: &str| {
+            format!(r#"{{"custom_id":"r{id}","params":{{"model":"m","messages":[]{more}}}}}"#)
+        };
+        let all: Vec<_> = (0..1000).map(|id| request(id, ",\"max_tokens\":64")).collect();
+        let body = Bytes::from(format!("{{\"requests\":[{}]}}", all.join(",")));
+        let read = of_messages(&body, LIMITS).unwrap();
+        assert_eq!((read.ask.count(), read.bodies.len(), read.ask.groups.len()), (1000, 1000, 1));
+        for (body, named) in [
+            (format!("{{\"requests\":[{}]}}", request(7, ",\"model\":\"n\"")), "r7"),
+            (r#"{"requests":[{"custom_id":"r8","params":{}}]}"#.to_owned(), "r8"),
+            (r#"{"requests":[]}"#.to_owned(), "requests"),
+            ("{}".to_owned(), "requests"),
+        ] {
+            let error = of_messages(&Bytes::from(body), LIMITS).unwrap_err();
+            assert!(error.message.contains(named), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn the_results_are_at_the_gateway() {
+        let said = br#"{"id":"b_1","results_url":"https://host.example/v1/x","ended_at":null}"#;
+        let own =
+            r#"{"id":"b_1","results_url":"/v1/messages/batches/b_1/results","ended_at":null}"#;
+        assert_eq!(with_own_address(said).as_deref(), Some(own.as_bytes()));
+        for other in [&br#"{"id":"b_1","results_url":null}"#[..], br#"{"id":"f"}"#, b"[]", b"{"] {
+            assert_eq!(with_own_address(other), None);
+        }
+    }
+
+    #[test]
+    fn numbers_are_rounded_up_by_an_eighth_at_most() {
+        for number in [0, 1, 7, 8, 9, 100, 4096, 4097, 1_000_000, u64::MAX] {
+            let up = rounded(number);
+            assert!(up >= number && up - number <= number / 8, "{number}: {up}");
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Batches and files that providers' accounts hold for keys: which those are is in the database, so
+//! every node knows it, and a restart forgets none.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Method;
+use serde_json::Value;
+
+use super::gateway::Gateway;
+use crate::domain::batch::BatchAsk;
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::{KeyId, ProviderId};
+use crate::domain::record::Record;
+use crate::formats::route::{self, Collection, Operation};
+use crate::store::{AccountObject, ObjectPage, Store, StoreError};
+
+/// How long a call waits for the database.
+const TIME_LIMIT: Duration = Duration::from_secs(5);
+
+/// The database did not answer in time, or with an error, which is logged.
+#[derive(Debug)]
+pub struct NoAnswer;
+
+async fn run<T: Send + 'static, F>(
+    gateway: &Gateway,
+    work: impl FnOnce(Store) -> F,
+) -> Result<T, NoAnswer>
+where
+    F: Future<Output = Result<T, StoreError>> + Send + 'static,
+{
+    // The connections belong to another runtime than the clients'.
+    let task = gateway.io.spawn(work(gateway.node.store.clone()));
+    let why = match tokio::time::timeout(TIME_LIMIT, task).await {
+        Ok(Ok(Ok(found))) => return Ok(found),
+        Ok(Ok(Err(error))) => error.to_string(),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("it took longer than {} s", TIME_LIMIT.as_secs()),
+    };
+    tracing::error!(why, "the database did not answer a call about a batch or a file");
+    Err(NoAnswer)
+}
+
+/// The key's batch or file of this id.
+///
+/// # Errors
+/// The database did not answer.
+pub(super) async fn find(
+    gateway: &Gateway,
+    key: KeyId,
+    collection: &'static Collection,
+    id: &str,
+) -> Result<Option<AccountObject>, NoAnswer> {
+    let id = id.to_owned();
+    run(gateway, move |store| async move { store.object(key, collection.name, &id).await }).await
+}
+
+/// A part of the list of the key's batches or files: their JSON. `from`: see [`ObjectPage`].
+///
+/// # Errors
+/// The database did not answer.
+pub(super) async fn list(
+    gateway: &Gateway,
+    key: KeyId,
+    from: Option<String>,
+    page: ObjectPage<'static>,
+) -> Result<Vec<String>, NoAnswer> {
+    let work = move |store: Store| async move {
+        store.objects(key, ObjectPage { from: from.as_deref(), ..page }).await
+    };
+    run(gateway, work).await
+}
+
+/// What a provider says of a batch or a file in its reply to a call of the key.
+pub(super) struct Said {
+    pub key: KeyId,
+    pub provider: ProviderId,
+    /// When the call began.
+    pub at: Timestamp,
+    pub object: Value,
+    /// Of a file: the requests that it has for a batch.
+    pub requests: Option<Arc<BatchAsk>>,
+}
+
+/// Notes what the reply to a call says.
+pub(super) async fn note(gateway: &Gateway, operation: &Operation, said: Said) {
+    let (collection, is_new) = match operation {
+        Operation::Endpoint(endpoint) => (Collection::made_by(endpoint), true),
+        Operation::Stored(call) if call.method == Method::DELETE => {
+            return delete(gateway, said.key, &call.id).await;
+        }
+        Operation::Stored(call) => (Some(call.collection), false),
+        _ => (None, false),
+    };
+    let (Some(collection), Some(id)) = (collection, said.object["id"].as_str()) else { return };
+    let object = AccountObject {
+        key: said.key,
+        id: id.to_owned(),
+        collection: collection.name,
+        provider: said.provider,
+        created_at: said.at,
+        is_open: collection.is_of_batches(),
+        batch: None,
+        body: said.object.to_string(),
+        requests: said.requests.as_deref().cloned().filter(|_| !collection.is_of_batches()),
+    };
+    if !collection.is_of_batches() {
+        return put(gateway, object).await;
+    }
+    if !is_new && has_ended(collection, &said.object) {
+        gateway.pending_replies.hurry(said.provider, id);
+    }
+    note_batch(gateway, object).await;
+}
+
+/// Notes one, or what its provider says of it now.
+pub(super) async fn put(gateway: &Gateway, object: AccountObject) {
+    let (key, id, provider) = (object.key, object.id.clone(), object.provider);
+    if run(gateway, move |store| async move { store.put_object(&object).await }).await.is_ok() {
+        gateway.stored_history.note(key, &id, provider);
+    }
+}
+
+/// Forgets one that was deleted.
+pub(super) async fn delete(gateway: &Gateway, key: KeyId, id: &str) {
+    let id = id.to_owned();
+    let _ = run(gateway, move |store| async move { store.delete_object(key, &id).await }).await;
+}
+
+/// Notes a batch as its provider describes it, and the files that it has made.
+pub(super) async fn note_batch(gateway: &Gateway, batch: AccountObject) {
+    let said: Value = serde_json::from_str(&batch.body).unwrap_or_default();
+    for file in files_of(&said) {
+        // The provider's own description is fetched with the file.
+        let body = serde_json::json!({
+            "id": file, "object": "file", "bytes": 0, "created_at": batch.created_at.0 / 1000,
+            "filename": format!("{file}.jsonl"), "purpose": "batch_output", "status": "processed",
+        });
+        let made = AccountObject {
+            id: file.to_owned(),
+            collection: route::FILES.name,
+            batch: Some(batch.id.clone()),
+            body: body.to_string(),
+            is_open: false,
+            requests: None,
+            ..batch.clone()
+        };
+        put(gateway, made).await;
+    }
+    put(gateway, batch).await;
+}
+
+/// The files that hold the results of a batch of OpenAI's form.
+fn files_of(said: &Value) -> impl Iterator<Item = &str> {
+    ["output_file_id", "error_file_id"].into_iter().filter_map(|name| said[name].as_str())
+}
+
+/// A batch, by the record of the request that made it; `None` for one of no key.
+pub(super) fn of_record(
+    record: &Record,
+    provider: ProviderId,
+    (collection, id): (&'static Collection, &str),
+    body: String,
+    is_open: bool,
+) -> Option<AccountObject> {
+    Some(AccountObject {
+        key: record.key_id?,
+        id: id.to_owned(),
+        collection: collection.name,
+        provider,
+        created_at: record.started_at,
+        is_open,
+        batch: None,
+        body,
+        requests: None,
+    })
+}
+
+/// Whether a batch has ended, by what its provider says of it: how many results it has may still
+/// be read.
+pub(super) fn has_ended(collection: &Collection, said: &Value) -> bool {
+    if *collection == route::MESSAGE_BATCHES {
+        return said["processing_status"] == "ended";
+    }
+    let over = ["completed", "failed", "expired", "cancelled"];
+    said["status"].as_str().is_some_and(|status| over.contains(&status))
+}
