@@ -65,7 +65,10 @@ async fn the_explanation_is_what_a_request_then_meets_and_leaves_no_trace() {
     assert_eq!(steps(&bound)[3], ("first", "chosen_for_session"), "{bound}");
     let usage = json!({"keyId": fixture.key_id});
     let usage = fixture.gateway.admin("keys/getKeyLimitUsage", usage).await;
-    assert_eq!(usage["costTotal"]["current"], row["costUsd"], "only the request that was sent: {usage}");
+    assert_eq!(
+        usage["costTotal"]["current"], row["costUsd"],
+        "only the request that was sent: {usage}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

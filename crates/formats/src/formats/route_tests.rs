@@ -109,7 +109,7 @@ fn a_stored_reply_has_its_calls() {
 #[test]
 fn batches_and_files_are_listed_where_they_are_made() {
     for (path, format) in [
-        ("/v1/messages/batches", WireFormat::Native),
+        ("/v1/messages/nothing", WireFormat::Native),
         ("/v1/batches", WireFormat::Chat),
         ("/v1/files", WireFormat::Chat),
     ] {
@@ -143,7 +143,7 @@ fn anything_else_is_no_route() {
         "/",
         "/v1",
         "/v1/modelsx",
-        "/v1/messages/batches",
+        "/v1/messages/nothing",
         "/v1/embeddingsx",
         "/v1/models/embedContent",
         "/v1beta/models/:generateContent",

@@ -109,9 +109,10 @@ impl Chain {
             (DecisionStep::Chosen, &EXPLORED)
         } else if rest.iter().any(|c| c.tier() == first.tier()) {
             (DecisionStep::Chosen, &DRAW)
-        } else if rest.iter().any(|c| {
-            !c.is_nearly_used_up && c.priority == first.priority && c.rank < first.rank
-        }) {
+        } else if rest
+            .iter()
+            .any(|c| !c.is_nearly_used_up && c.priority == first.priority && c.rank < first.rank)
+        {
             // The better one failed the session's last request.
             (DecisionStep::Chosen, &STANDS_IN)
         } else if rest.iter().any(|c| c.priority == first.priority && c.rank > first.rank) {

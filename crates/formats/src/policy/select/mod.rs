@@ -65,9 +65,9 @@ pub fn plan(
         furthest = furthest.max(Some(stage.rank()));
         if let Stage::Ready = stage {
             let rank = if is_ranked { view.rank(provider) } else { 0 };
-            let is_nearly_used_up = view.is_nearly_used_up(provider);
-            let one = OrderedProvider::new(index, provider, ask.format, rank);
-            candidates.push(OrderedProvider { is_nearly_used_up, ..one });
+            let mut one = OrderedProvider::new(index, provider, ask.format, rank);
+            one.is_nearly_used_up = view.is_nearly_used_up(provider);
+            candidates.push(one);
         } else {
             soonest = [soonest, stage.until()].into_iter().flatten().min();
             if stage.is_waiting() && provider.kind.format() == ask.format {
