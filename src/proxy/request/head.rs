@@ -107,7 +107,7 @@ fn endpoint(path: &str) -> Arc<str> {
 fn framing(session: &Session) -> Result<(), Refusal> {
     let head = session.req_header();
     if head.method == Method::CONNECT && head.extensions.get::<Protocol>().is_none() {
-        let allow = route::methods(head.uri.path()).unwrap_or_default();
+        let allow = route::methods(head.uri.path()).unwrap_or("GET, POST");
         return Err(Refusal::WrongMethod { allow });
     }
     if head.version > http::Version::HTTP_11 {

@@ -103,7 +103,9 @@ impl ProxyHttp for Service {
     /// Settings of the client's connection.
     async fn early_request_filter(&self, session: &mut Session, ctx: &mut Self::CTX) -> Result<()> {
         trace(ctx, "early_request_filter");
-        if let Some(client) = ClientStream::of(session) {
+        let asks_for_tunnel = session.req_header().method == http::Method::CONNECT;
+        // The head of a tunnel is refused like one that Pingora cannot read.
+        if let Some(client) = ClientStream::of(session).filter(|_| !asks_for_tunnel) {
             client.head_is_read();
         }
         if let Some(on_behalf) = OnBehalf::of(session) {
@@ -118,7 +120,7 @@ impl ProxyHttp for Service {
         let live = &ctx.request.live;
         // Pingora keeps a connection that may be reused without limit (0). If it may not be reused,
         // this must not allow it again.
-        if session.req_header().method == http::Method::CONNECT {
+        if asks_for_tunnel {
             // A client that was refused a tunnel may have begun to use it.
             session.set_keepalive(None);
         } else if session.get_keepalive() == Some(0) {
