@@ -6,6 +6,8 @@ CREATE TABLE account_objects (
     -- the name of its kind, such as files
     collection TEXT NOT NULL,
     provider_id BIGINT NOT NULL,
+    -- which of the provider's keys: it is of that account
+    credential_id BIGINT NOT NULL,
     created_at BIGINT NOT NULL,
     -- of a batch: it is not billed yet
     is_open SMALLINT NOT NULL,

@@ -63,7 +63,8 @@ pub(super) async fn polled(
     }
     let own = formats::batch::with_own_address(body).unwrap_or_else(|| body.to_vec());
     let own = String::from_utf8_lossy(&own).into_owned();
-    let now = held::of_record(&record, provider.id, (collection, id), own, !has_ended);
+    let account = (provider.id, provider.credential_id());
+    let now = held::of_record(&record, account, (collection, id), own, !has_ended);
     if let Some(now) = now {
         held::note_batch(gateway, now).await;
     }

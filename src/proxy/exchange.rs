@@ -150,7 +150,7 @@ impl Exchange {
         let ask = record.body.as_ref().and_then(|body| body.ask.as_ref());
         let said = Said {
             key,
-            provider: attempt.provider.id,
+            account: (attempt.provider.id, attempt.provider.credential_id()),
             at: self.request.started_at,
             object,
             requests: ask.and_then(|ask| ask.batch.clone()),

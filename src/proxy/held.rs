@@ -10,9 +10,10 @@ use serde_json::Value;
 use super::gateway::Gateway;
 use crate::domain::batch::BatchAsk;
 use crate::domain::clock::Timestamp;
-use crate::domain::ids::{KeyId, ProviderId};
+use crate::domain::ids::KeyId;
 use crate::domain::record::Record;
 use crate::formats::route::{self, Collection, Operation};
+use crate::state::CredentialPlace;
 use crate::store::{AccountObject, ObjectPage, Store, StoreError};
 
 /// How long a call waits for the database.
@@ -74,7 +75,8 @@ pub(super) async fn list(
 /// What a provider says of a batch or a file in its reply to a call of the key.
 pub(super) struct Said {
     pub key: KeyId,
-    pub provider: ProviderId,
+    /// The account that was asked.
+    pub account: CredentialPlace,
     /// When the call began.
     pub at: Timestamp,
     pub object: Value,
@@ -97,7 +99,8 @@ pub(super) async fn note(gateway: &Gateway, operation: &Operation, said: Said) {
         key: said.key,
         id: id.to_owned(),
         collection: collection.name,
-        provider: said.provider,
+        provider: said.account.0,
+        credential: said.account.1,
         created_at: said.at,
         is_open: collection.is_of_batches(),
         batch: None,
@@ -108,16 +111,17 @@ pub(super) async fn note(gateway: &Gateway, operation: &Operation, said: Said) {
         return put(gateway, object).await;
     }
     if !is_new && has_ended(collection, &said.object) {
-        gateway.pending_replies.hurry(said.provider, id);
+        gateway.pending_replies.hurry(said.account.0, id);
     }
     note_batch(gateway, object).await;
 }
 
 /// Notes one, or what its provider says of it now.
 pub(super) async fn put(gateway: &Gateway, object: AccountObject) {
-    let (key, id, provider) = (object.key, object.id.clone(), object.provider);
+    let (key, id) = (object.key, object.id.clone());
+    let account = (object.provider, object.credential);
     if run(gateway, move |store| async move { store.put_object(&object).await }).await.is_ok() {
-        gateway.stored_history.note(key, &id, provider);
+        gateway.stored_history.note(key, &id, account);
     }
 }
 
@@ -158,7 +162,7 @@ fn files_of(said: &Value) -> impl Iterator<Item = &str> {
 /// A batch, by the record of the request that made it; `None` for one of no key.
 pub(super) fn of_record(
     record: &Record,
-    provider: ProviderId,
+    (provider, credential): CredentialPlace,
     (collection, id): (&'static Collection, &str),
     body: String,
     is_open: bool,
@@ -168,6 +172,7 @@ pub(super) fn of_record(
         id: id.to_owned(),
         collection: collection.name,
         provider,
+        credential,
         created_at: record.started_at,
         is_open,
         batch: None,

@@ -41,7 +41,7 @@ pub use cache_sessions::CacheSessions;
 pub use client_versions::{ClientUser, ClientVersions};
 pub use conditions::{Conditions, Fault};
 pub use connection_slots::{ConnectionSlot, ConnectionSlots, Entry, Full, Listener, SlotBounds};
-pub use credentials::CredentialStates;
+pub use credentials::{CredentialPlace, CredentialStates};
 pub use events::{CircuitChange, Events, NodeEvent, ProviderChange, ProviderNews};
 pub use failed_sessions::FailedSessions;
 pub use first_bytes::FirstBytes;

@@ -17,6 +17,7 @@ fn object(key: i64, id: &str, at_ms: i64) -> AccountObject {
         id: id.to_owned(),
         collection: FILES,
         provider: ProviderId(3),
+        credential: CredentialId(2),
         created_at: NOON.plus_ms(at_ms),
         is_open: true,
         batch: Some("batch".to_owned()),

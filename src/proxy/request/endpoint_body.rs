@@ -176,7 +176,7 @@ struct BatchOfFile {
     endpoint: String,
 }
 
-/// Completes a request for a batch with what is known of its file; returns the provider that has
+/// Completes a request for a batch with what is known of its file; returns the account that has
 /// the file.
 ///
 /// # Errors
@@ -185,7 +185,7 @@ pub(super) async fn add_file(
     ctx: &RequestContext,
     caller: &Principal,
     read: &mut ReadBody,
-) -> Result<ProviderId, Refusal> {
+) -> Result<CredentialPlace, Refusal> {
     let whole = read.received.pieces.concat();
     let asked: BatchOfFile =
         serde_json::from_slice(&whole).map_err(|e| Refusal::BadRequest(e.to_string()))?;
@@ -206,5 +206,5 @@ pub(super) async fn add_file(
     read.peek.named = named.collect();
     let ask = EndpointAsk { batch: Some(Arc::new(requests)), ..(*read.ask).clone() };
     read.ask = Arc::new(ask);
-    Ok(file.provider)
+    Ok((file.provider, file.credential))
 }

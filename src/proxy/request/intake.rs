@@ -59,7 +59,7 @@ pub struct Inbound {
     /// Where the body has the requests of a batch.
     pub batch: Option<Box<BatchPlaces>>,
     /// The provider that has the file which the request names.
-    pub account: Option<ProviderId>,
+    pub account: Option<CredentialPlace>,
     /// Boxed: the stages pass it on ten times.
     pub peek: Box<Peek>,
     pub session: SessionId,

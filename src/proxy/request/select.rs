@@ -95,7 +95,7 @@ pub(in crate::proxy) fn select(
     let continued = inbound.peek.continued(ctx.format);
     let known = key.zip(continued);
     let known = known.and_then(|(key, reply)| ctx.gateway.stored_history.provider(key, reply));
-    let known = inbound.account.or(known);
+    let known = inbound.account.map(|(provider, _)| provider).or(known);
     let holder = known.or(preferred.filter(|_| continued.is_some()));
     let is_holder_known = known.is_some();
     // Also if its last request failed there.
@@ -294,7 +294,7 @@ impl ProviderView for View<'_> {
     }
 
     fn is_nearly_used_up(&self, provider: &Provider) -> bool {
-        self.ctx.gateway.node.credentials.is_nearly_used_up(provider, self.now)
+        self.asked.ctx.gateway.node.credentials.is_nearly_used_up(provider, self.ask.now)
     }
 
     fn availability(&self, provider: &Provider) -> Availability {
@@ -303,7 +303,7 @@ impl ProviderView for View<'_> {
             blocked => return blocked,
         }
         if !provider.variants.is_empty() {
-            match self.ctx.gateway.node.credentials.availability(provider, self.now) {
+            match self.asked.ctx.gateway.node.credentials.availability(provider, self.ask.now) {
                 Availability::Ready => {}
                 blocked => return blocked,
             }

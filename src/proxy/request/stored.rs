@@ -13,7 +13,7 @@ use super::plan::Plan;
 use super::{query, screen};
 use crate::domain::feature_policy::FeatureUse;
 use crate::domain::format::WireFormat;
-use crate::domain::ids::{KeyId, ProviderId};
+use crate::domain::ids::KeyId;
 use crate::domain::provider::Provider;
 use crate::formats::route::{self, Collection, StoredCall};
 use crate::policy::session::{self, SessionHints};
@@ -22,6 +22,7 @@ use crate::proxy::context::RequestContext;
 use crate::proxy::held::{self, NoAnswer};
 use crate::proxy::record::BodyFacts;
 use crate::proxy::reply::refusal::Refusal;
+use crate::state::CredentialPlace;
 
 impl From<NoAnswer> for Refusal {
     fn from(_: NoAnswer) -> Self {
@@ -61,7 +62,7 @@ pub(in crate::proxy) async fn plan(
     screen::client(ctx, identified)?;
     let unknown = || Refusal::UnknownReply { item: call.collection.item, id: call.id.clone() };
     let Principal::Key { key, .. } = &identified.caller else { return Err(unknown()) };
-    let holder = holder(ctx, key.id, call).await?.ok_or_else(unknown)?;
+    let (holder, _) = holder(ctx, key.id, call).await?.ok_or_else(unknown)?;
     let serves = |provider: &Arc<Provider>| {
         provider.id == holder
             && may_hold(provider.kind.format(), call.collection)
@@ -107,13 +108,13 @@ fn not_billed(collection: &Collection) -> Refusal {
     Refusal::BadRequest(message.to_owned())
 }
 
-/// The provider that holds it, as this node's memory or the database says.
+/// The account that holds it, as this node's memory or the database says.
 async fn holder(
     ctx: &RequestContext,
     key: KeyId,
     call: &StoredCall,
-) -> Result<Option<ProviderId>, Refusal> {
-    let known = || ctx.gateway.stored_history.provider(key, &call.id);
+) -> Result<Option<CredentialPlace>, Refusal> {
+    let known = || ctx.gateway.stored_history.holder(key, &call.id);
     if *call.collection == route::REPLIES {
         return Ok(known());
     }
@@ -135,5 +136,8 @@ async fn holder(
             return Err(not_billed(&route::BATCHES));
         }
     }
-    Ok(Some(found.provider))
+    let account = (found.provider, found.credential);
+    // The key of the provider is chosen by it.
+    ctx.gateway.stored_history.note(key, &call.id, account);
+    Ok(Some(account))
 }

@@ -40,11 +40,12 @@ pub(super) fn choose(
 ) -> Option<Arc<Provider>> {
     let (key, inbound) = (forwarding.identified.caller.key_id(), &forwarding.inbound);
     let continued = match &forwarding.route.operation {
-        Operation::Stored(call) => Some(&*call.reply),
+        Operation::Stored(call) => Some(&*call.id),
         _ => inbound.peek.continued(request.format),
     };
     let history = &request.gateway.stored_history;
     let holder = key.zip(continued).and_then(|(key, reply)| history.holder(key, reply));
+    let holder = inbound.account.or(holder);
     let ask = CredentialAsk {
         session: key.map(|key| (key, &inbound.session)),
         holder: holder.filter(|held| held.0 == provider.id).map(|held| held.1),

@@ -3,7 +3,7 @@
 
 use crate::domain::batch::BatchAsk;
 use crate::domain::clock::Timestamp;
-use crate::domain::ids::{KeyId, ProviderId};
+use crate::domain::ids::{CredentialId, KeyId, ProviderId};
 use crate::store::Store;
 use crate::store::engine::column::{Fields, Values};
 use crate::store::engine::error::StoreError;
@@ -21,6 +21,8 @@ pub struct AccountObject {
     pub collection: &'static str,
     /// The provider whose account holds it.
     pub provider: ProviderId,
+    /// The credential of that account.
+    pub credential: CredentialId,
     /// When it was made, by this gateway's clock.
     pub created_at: Timestamp,
     /// Of a batch: it is not billed yet.
@@ -53,6 +55,7 @@ const COLUMNS: &[&str] = &[
     "object_id",
     "collection",
     "provider_id",
+    "credential_id",
     "created_at",
     "is_open",
     "batch",
@@ -72,7 +75,7 @@ impl Store {
     pub async fn put_object(&self, object: &AccountObject) -> Result<(), StoreError> {
         let mut values = Values::default();
         values.int(object.key.0).text(&object.id).text(object.collection);
-        values.int(object.provider.0).time(object.created_at).flag(object.is_open);
+        values.int(object.provider.0).int(object.credential.0).time(object.created_at).flag(object.is_open);
         values.opt_text(object.batch.as_deref()).text(&object.body);
         match &object.requests {
             Some(requests) => values.json(requests),
@@ -121,6 +124,7 @@ impl Store {
                 id: id.to_owned(),
                 collection,
                 provider: ProviderId(fields.int("provider_id")?),
+                credential: CredentialId(fields.int("credential_id")?),
                 created_at: fields.time("created_at")?,
                 is_open: fields.flag("is_open")?,
                 batch: fields.opt_text("batch")?,
