@@ -120,7 +120,7 @@ async fn providers(bed: &Bed, rng: &mut Rng) {
 /// Further credentials of every other provider.
 fn further(rng: &mut Rng, n: usize) -> Value {
     let one = |name: &str, rng: &mut Rng| json!({"name": name, "key": format!("another-credential-{}", rng.u64(..)), "is_enabled": rng.bool()});
-    if n % 2 == 0 { json!([]) } else { json!([one("b", rng), one("c's \"own\"", rng)]) }
+    if n.is_multiple_of(2) { json!([]) } else { json!([one("b", rng), one("c's \"own\"", rng)]) }
 }
 
 async fn users(bed: &Bed, rng: &mut Rng) {

@@ -80,7 +80,7 @@ impl Bed {
     }
 }
 
-fn steps<'a>(chain: &'a [(String, String, String)]) -> Vec<(&'a str, &'a str, &'a str)> {
+fn steps(chain: &[(String, String, String)]) -> Vec<(&str, &str, &str)> {
     chain.iter().map(|(name, step, why)| (name.as_str(), step.as_str(), why.as_str())).collect()
 }
 

@@ -106,6 +106,23 @@ pub fn key(user_id: UserId, name: &str) -> Key {
     }
 }
 
+fn credentials() -> Vec<ProviderCredential> {
+    vec![
+        ProviderCredential::of_key(),
+        ProviderCredential {
+            id: CredentialId(i64::MAX),
+            name: "it's “b”".to_owned(),
+            is_enabled: false,
+            refused: Some(LastError {
+                kind: "status".to_owned(),
+                status: Some(401),
+                message: "no".to_owned(),
+                at: NOON,
+            }),
+        },
+    ]
+}
+
 pub fn provider() -> Provider {
     Provider {
         id: ProviderId(0),
@@ -118,20 +135,7 @@ pub fn provider() -> Provider {
         header_secrets: Vec::new(),
         query: vec![("z".to_owned(), "y&".to_owned()), ("a".to_owned(), String::new())],
         path_template: Some("/{model}/{path}".to_owned()),
-        credentials: vec![
-            ProviderCredential::of_key(),
-            ProviderCredential {
-                id: CredentialId(i64::MAX),
-                name: "it's “b”".to_owned(),
-                is_enabled: false,
-                refused: Some(LastError {
-                    kind: "status".to_owned(),
-                    status: Some(401),
-                    message: "no".to_owned(),
-                    at: NOON,
-                }),
-            },
-        ],
+        credentials: credentials(),
         variants: Vec::new(),
         credential: None,
         quota_guard: Some(95),
