@@ -28,7 +28,7 @@ use crate::domain::record::Record;
 use crate::files;
 use crate::formats::route::{self, Collection};
 use crate::limits::Permit;
-use crate::state::credentials::CredentialPlace;
+use crate::state::CredentialPlace;
 
 /// Replies that one node follows at most.
 const MAX: usize = 1_000;

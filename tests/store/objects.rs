@@ -1,7 +1,7 @@
 //! Batches and files of keys: found by their own key, listed page by page, and billed for good.
 
 use tollgate::domain::batch::BatchAsk;
-use tollgate::domain::ids::{KeyId, ProviderId};
+use tollgate::domain::ids::{CredentialId, KeyId, ProviderId};
 use tollgate::store::{AccountObject, ObjectPage};
 
 use super::make::NOON;

@@ -15,7 +15,6 @@ use serde_json::Value;
 use super::received::Received;
 use crate::domain::endpoint::{ApiEndpoint, EndpointAsk, EndpointBody, Unit};
 use crate::domain::format::WireFormat;
-use crate::domain::ids::ProviderId;
 use crate::domain::named_model::NamedModel;
 use crate::formats::batch::{self, BatchRequests};
 use crate::formats::form::{self, Form};
@@ -27,6 +26,7 @@ use crate::proxy::caller::Principal;
 use crate::proxy::context::RequestContext;
 use crate::proxy::held;
 use crate::proxy::reply::refusal::Refusal;
+use crate::state::CredentialPlace;
 
 /// A form's fields, and where its model is.
 pub struct FormBody {

@@ -21,7 +21,7 @@ use crate::domain::feature::{FEATURES, Feature};
 use crate::domain::feature_policy::FeatureUse;
 use crate::domain::fee::Fee;
 use crate::domain::format::WireFormat;
-use crate::domain::ids::{ProviderId, SessionId};
+use crate::domain::ids::SessionId;
 use crate::domain::named_model::NamedModel;
 use crate::domain::prompt_print::PromptPrint;
 use crate::formats::native::safeguards;
@@ -38,6 +38,7 @@ use crate::proxy::context::RequestContext;
 use crate::proxy::record::BodyFacts;
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::transcript::Transcript;
+use crate::state::CredentialPlace;
 use crate::store::{Clip, StoredMessage};
 
 const NATIVE_BETA: HeaderName = HeaderName::from_static("anthropic-beta");

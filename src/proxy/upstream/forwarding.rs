@@ -13,7 +13,7 @@ use crate::proxy::context::RequestContext;
 use crate::proxy::request::identify::Identified;
 use crate::proxy::request::intake::Inbound;
 use crate::proxy::request::plan::Plan;
-use crate::state::credentials::CredentialPlace;
+use crate::state::CredentialPlace;
 use crate::upstream::ProviderCall;
 
 /// The state of the attempt loop.

@@ -75,7 +75,11 @@ impl Store {
     pub async fn put_object(&self, object: &AccountObject) -> Result<(), StoreError> {
         let mut values = Values::default();
         values.int(object.key.0).text(&object.id).text(object.collection);
-        values.int(object.provider.0).int(object.credential.0).time(object.created_at).flag(object.is_open);
+        values
+            .int(object.provider.0)
+            .int(object.credential.0)
+            .time(object.created_at)
+            .flag(object.is_open);
         values.opt_text(object.batch.as_deref()).text(&object.body);
         match &object.requests {
             Some(requests) => values.json(requests),
