@@ -134,6 +134,8 @@ reasons! {
     PatternTooLarge = "too_large", "the pattern is too complex: its repeats or character classes \
         make it too large";
     PatternTooLong = "too_long", "the pattern is longer than {max} characters";
+    BodyNotStored = "body_not_stored", "the body of this request is not stored, and no other can \
+        stand for it";
     PlaygroundFull = "playground_full", "too many requests of the playground are running: wait for \
         one to end";
     PriceFacts = "price_facts", "{member} must be as in a row of conf/models.json: {detail}";

@@ -1,4 +1,5 @@
-//! How long each provider takes to the first byte of a model's replies, smoothed. It orders
+//! How long each provider takes to the first byte of a model's replies, smoothed, of streams and of
+//! whole replies apart: the latter begin when they are complete. It orders
 //! providers for groups with the strategy `fastest`; other requests are not measured.
 //!
 //! Each node measures its own replies, in memory.
@@ -21,25 +22,26 @@ const BITS: u32 = 4;
 /// The smoothed times, in microseconds.
 #[derive(Debug, Default)]
 pub struct FirstBytes {
-    times: Mutex<FastMap<(ProviderId, Arc<str>), u64>>,
+    times: Mutex<FastMap<(ProviderId, Arc<str>, bool), u64>>,
 }
 
 impl FirstBytes {
     /// A reply's first byte came after this time. `model`: the client's name for it.
-    pub fn note(&self, provider: ProviderId, model: &Arc<str>, took: Duration) {
+    pub fn note(&self, provider: ProviderId, model: &Arc<str>, stream: bool, took: Duration) {
         let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX).max(1);
         let mut times = self.times.lock();
         if times.len() >= MAX {
             times.clear();
         }
-        let time = times.entry((provider, Arc::clone(model))).or_insert(took);
+        let time = times.entry((provider, Arc::clone(model), stream)).or_insert(took);
         *time = (*time - *time / PARTS).saturating_add(took / PARTS).max(1);
     }
 
-    /// The time, rounded so that about equal ones are equal. 0 if none is known: a provider without
-    /// a time is asked first, which measures it.
-    pub fn rank(&self, provider: ProviderId, model: &Arc<str>) -> u64 {
-        let time = self.times.lock().get(&(provider, Arc::clone(model))).copied().unwrap_or(0);
+    /// The time, rounded so that about equal ones are equal. The most if none is known: such a
+    /// provider may never answer, and requests that go by the draw measure it.
+    pub fn rank(&self, provider: ProviderId, model: &Arc<str>, stream: bool) -> u64 {
+        let known = self.times.lock().get(&(provider, Arc::clone(model), stream)).copied();
+        let Some(time) = known else { return u64::MAX };
         let low = (u64::BITS - time.leading_zeros()).saturating_sub(BITS);
         time >> low << low
     }
@@ -52,15 +54,15 @@ mod tests {
     #[test]
     fn times_are_smoothed_and_about_equal_ones_are_equal() {
         let (bytes, model) = (FirstBytes::default(), Arc::from("m"));
-        let rank = |of| bytes.rank(ProviderId(of), &model);
-        assert_eq!(rank(1), 0, "unknown");
-        bytes.note(ProviderId(1), &model, Duration::from_millis(1_000));
-        bytes.note(ProviderId(2), &model, Duration::from_millis(1_010));
-        bytes.note(ProviderId(3), &model, Duration::from_millis(1_200));
+        let rank = |of| bytes.rank(ProviderId(of), &model, true);
+        assert_eq!(rank(1), u64::MAX, "unknown");
+        bytes.note(ProviderId(1), &model, true, Duration::from_millis(1_000));
+        bytes.note(ProviderId(2), &model, true, Duration::from_millis(1_010));
+        bytes.note(ProviderId(3), &model, true, Duration::from_millis(1_200));
         assert_eq!(rank(1), rank(2));
         assert!(rank(3) > rank(1));
         for _ in 0..40 {
-            bytes.note(ProviderId(1), &model, Duration::from_millis(2_000));
+            bytes.note(ProviderId(1), &model, true, Duration::from_millis(2_000));
         }
         assert!(rank(1) > rank(3), "{} {}", rank(1), rank(3));
     }

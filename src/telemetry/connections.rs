@@ -51,7 +51,7 @@ impl ConnectionMetrics {
             )?,
             provider_websockets: on.gauge(
                 "tollgate_provider_websockets",
-                "WebSockets to providers, idle ones included",
+                "WebSockets to providers, idle ones included.",
             )?,
             websockets: on.gauge(
                 "tollgate_websockets",

@@ -150,14 +150,22 @@ async fn a_groups_strategy_orders_providers_by_cost_or_by_speed() {
     let why = &explained["decisionChain"][0]["detail"];
     assert_eq!(why, "this request costs least at it, of those of its priority");
     strategy("fastest").await;
-    // Both are measured once, then the faster one is asked, but for the few that measure again.
-    for session in 0..4 {
-        let sent = fixture.ask().header("x-session-id", session.to_string()).send().await;
+    // Each is measured while the other is off.
+    let all = fixture.gateway.admin("providers/getProviders", json!({})).await;
+    let enable = async |at: usize, enabled: bool| {
+        let edit = json!({"providerId": all[at]["id"], "is_enabled": enabled});
+        fixture.gateway.admin("providers/editProvider", edit).await;
+    };
+    for (on, off) in [(0, 1), (1, 0)] {
+        enable(on, true).await;
+        enable(off, false).await;
+        let sent = fixture.ask().header("x-session-id", on.to_string()).send().await;
         assert_eq!(sent.unwrap().status(), 200);
     }
+    enable(0, true).await;
     let mut to = Vec::new();
     for _ in 0..20 {
-        let explained = explain(&fixture, json!({})).await;
+        let explained = explain(&fixture, json!({"sessionId": "new"})).await;
         to.push(explained["decisionChain"][0]["providerName"].as_str().unwrap().to_owned());
     }
     assert!(to.iter().filter(|name| *name == "dear").count() > 12, "{to:?}");

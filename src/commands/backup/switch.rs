@@ -76,7 +76,8 @@ pub(super) fn finish(dir: &Path) -> anyhow::Result<Option<PathBuf>> {
             move_aside(dir, name, &before)?;
         }
     }
-    for name in [BACKGROUND, DATABASE, JOURNAL].into_iter().chain(SECRETS).chain([COUNTING]) {
+    // The database first: from then on nothing that is restored is taken for the old state.
+    for name in [DATABASE, JOURNAL, BACKGROUND].into_iter().chain(SECRETS).chain([COUNTING]) {
         let (staged, place) = (from.join(name), dir.join(name));
         if staged.exists() {
             move_aside(dir, name, &before)?;

@@ -13,6 +13,9 @@ use crate::proxy::blocking;
 use crate::proxy::body_budget::BodyReservation;
 use crate::upstream::sockets::{Place, Socket};
 
+/// Bytes of frames before a reply.
+const MOST_BESIDE: usize = 64 << 10;
+
 /// Headers of the handshake's answer, and of an error frame, that no reply over HTTP repeats.
 fn is_of_handshake(name: &HeaderName) -> bool {
     [CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING].contains(name)
@@ -32,6 +35,8 @@ pub(super) struct OverSocket {
     /// The event, or the body of an error, that came with the head.
     first: Option<Bytes>,
     is_over: bool,
+    /// It ended with an `error` event, after which another one of the reply may come.
+    is_spoilt: bool,
 }
 
 impl OverSocket {
@@ -40,7 +45,7 @@ impl OverSocket {
         provider: String,
         held: BodyReservation,
     ) -> Self {
-        Self { socket, place, provider, held, head: None, first: None, is_over: false }
+        Self { socket, place, provider, held, head: None, first: None, is_over: false, is_spoilt: false }
     }
 
     /// Whether the socket has served a reply before.
@@ -71,12 +76,25 @@ impl OverSocket {
         self.head.as_ref()
     }
 
-    /// Waits for the first frame.
+    /// Waits for the first frame that belongs to the reply, or refuses it. Others before it
+    /// (`codex.rate_limits`) are passed on with it.
     pub(super) async fn read_head(&mut self) -> Result<()> {
-        let (status, headers, kind, first) = match self.frame().await? {
+        let mut before = String::new();
+        let frame = loop {
+            match self.frame().await? {
+                ProviderFrame::Event { text, ends: false } if is_beside(&text) => {
+                    before += &text;
+                    if before.len() > MOST_BESIDE {
+                        return Err(broken("too many frames before the reply"));
+                    }
+                }
+                frame => break frame,
+            }
+        };
+        let (status, headers, kind, first) = match frame {
             ProviderFrame::Event { text, ends } => {
-                self.is_over = ends;
-                (200, self.socket.take_headers(), "text/event-stream", text)
+                self.event(&text, ends);
+                (200, self.socket.take_headers(), "text/event-stream", before + &text)
             }
             ProviderFrame::Refusal { status, headers, body } => {
                 self.is_over = true;
@@ -104,7 +122,7 @@ impl OverSocket {
         }
         match self.frame().await? {
             ProviderFrame::Event { text, ends } => {
-                self.is_over = ends;
+                self.event(&text, ends);
                 Ok(Some(text.into()))
             }
             ProviderFrame::Refusal { body, .. } => {
@@ -113,6 +131,11 @@ impl OverSocket {
             }
             ProviderFrame::TooOld => Err(broken("the WebSocket is too old")),
         }
+    }
+
+    fn event(&mut self, text: &str, ends: bool) {
+        self.is_over = ends;
+        self.is_spoilt |= text.starts_with("event: error\n");
     }
 
     async fn frame(&mut self) -> Result<ProviderFrame> {
@@ -134,8 +157,15 @@ impl OverSocket {
 
     /// Keeps the socket for the session's next request; no reply may be in flight.
     pub(super) fn keep(self) {
-        self.place.keep(self.socket);
+        if !self.is_spoilt {
+            self.place.keep(self.socket);
+        }
     }
+}
+
+/// Whether an event is of no reply.
+fn is_beside(event: &str) -> bool {
+    !event.starts_with("event: response.") && !event.starts_with("event: error\n")
 }
 
 /// An error after content, as the event of a stream.

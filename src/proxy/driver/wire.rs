@@ -157,6 +157,10 @@ impl Wire {
         let provider = wanted.provider.name.clone();
         let opening = pin!(upstreams.sockets.open(wanted, peer.clone()));
         let opened = unbounded(client.on(Wait::from(began), opening).await)?;
+        if opened.is_none() {
+            // The provider's time to answer begins with the request over HTTP.
+            client.ctx.running()?.attempt.was_sent(began.elapsed());
+        }
         Ok(opened.map(|socket| OverSocket::new(socket, provider, held)))
     }
 
@@ -264,7 +268,14 @@ impl Wire {
                 client.on(Wait { now, until, detached: self.detached }, next).await?
             };
             match came {
-                None => return Err(late(self.stalled).into()),
+                None => {
+                    if let Up::Socket(socket) = &self.up {
+                        // It may be open to something in between that passes nothing on.
+                        socket.unanswered("no frame in time");
+                        client.ctx.running()?.attempt.fresh = true;
+                    }
+                    return Err(late(self.stalled).into());
+                }
                 Some(Err(e)) => return Err(self.unanswered(e, sent)),
                 Some(Ok(())) => {}
             }

@@ -285,11 +285,15 @@ impl ProviderView for View<'_> {
         let ToSelect { ctx, identified, inbound, .. } = self.asked;
         match self.ask.strategy {
             Strategy::Weighted => 0,
+            // What is charged by units is not compared.
+            Strategy::Cheapest if inbound.ask.is_some() => 0,
             Strategy::Cheapest => {
                 let forecast = self.asked.forecast();
                 identified.snapshot.expected_cost(&inbound.model, provider, &forecast)
             }
-            Strategy::Fastest => ctx.gateway.first_bytes.rank(provider.id, &inbound.model),
+            Strategy::Fastest => {
+                ctx.gateway.first_bytes.rank(provider.id, &inbound.model, inbound.stream)
+            }
         }
     }
 

@@ -34,9 +34,12 @@ pub(in crate::proxy) fn of(session: &Session, running: Running<'_>) -> Option<Wa
     let Running { request, forwarding, attempt } = running;
     let (inbound, provider) = (&forwarding.inbound, Arc::clone(&attempt.provider));
     let is_streamed = inbound.stream && forwarding.route.operation == Operation::Generate;
-    // `policy::session` names a request without a session by its own id.
-    let is_alone =
-        inbound.session.as_str().strip_prefix("r-").is_some_and(|id| id == request.id.to_string());
+    let name = inbound.session.as_str();
+    // `policy::session` names a request without a session by its own id or the reply that it
+    // continues, which change with each, or by its first messages, which it may share with nobody.
+    let is_alone = name.starts_with("r-")
+        || name.starts_with("m-")
+        || inbound.peek.previous_response_id.as_deref() == Some(name);
     let has_format = provider.kind.format() == WireFormat::Responses;
     if attempt.fresh || !is_streamed || is_alone || !has_format {
         return None;
@@ -54,7 +57,12 @@ pub(in crate::proxy) fn of(session: &Session, running: Running<'_>) -> Option<Wa
     Some(WantedSocket { owner, provider, handshake, lifetime })
 }
 
-/// The request for the upgrade, and a hash of its credentials.
+/// Whether a header says whose request it is: who asks, or whose account pays.
+fn is_of_account(name: &HeaderName) -> bool {
+    name.as_str() == "x-forwarded-for" || name.as_str().starts_with("openai-")
+}
+
+/// The request for the upgrade, and a hash of its credentials and what belongs to them.
 fn handshake(session: &Session, running: Running<'_>) -> Option<(Request<()>, u64)> {
     let (mut blank, ()) = Request::new(()).into_parts();
     blank.version = http::Version::HTTP_11;
@@ -68,7 +76,7 @@ fn handshake(session: &Session, running: Running<'_>) -> Option<(Request<()>, u6
     let mut credential = DefaultHasher::new();
     headers
         .iter()
-        .filter(|(_, value)| value.is_sensitive())
+        .filter(|(name, value)| value.is_sensitive() || is_of_account(name))
         .for_each(|(name, value)| (name.as_str(), value.as_bytes()).hash(&mut credential));
     OF_ONE.iter().for_each(|name| drop(headers.remove(name)));
     headers.append(BETA.0, BETA.1);

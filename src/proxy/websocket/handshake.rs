@@ -69,7 +69,14 @@ pub(super) fn check(
         return Ok(Some(Answer::refusal(ctx, reply, RequestOutcome::Refused)));
     }
     if is_over_http2 {
-        return Ok(None);
+        // One connection has many; HTTP/1's are counted as connections.
+        let open = ctx.gateway.node.metrics.connections.websockets.get();
+        let most = i64::try_from(ctx.live.max_connections.total).unwrap_or(i64::MAX);
+        let reply = RefusalReply::new(503, "overloaded_error", "too many WebSockets are open");
+        return Ok((open >= most).then(|| {
+            let reply = reply.retry_after(Some(5_000));
+            Answer::refusal(ctx, reply, RequestOutcome::Refused)
+        }));
     }
     let key = headers.get(SEC_WEBSOCKET_KEY).and_then(|key| STANDARD.decode(key).ok());
     if key.is_none_or(|key| key.len() != 16) {

@@ -22,6 +22,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 pub use self::socket::Socket;
+use self::socket::Unopened;
 use crate::domain::clock::Timestamp;
 use crate::domain::fast_map::FastMap;
 use crate::domain::ids::{KeyId, ProviderId, SessionId};
@@ -35,6 +36,8 @@ const REFUSED: Duration = Duration::from_secs(300);
 const OPEN: Duration = Duration::from_secs(10);
 /// Sockets of a node.
 const MOST: usize = 1000;
+/// Those of one key.
+const MOST_OF_KEY: usize = MOST / 4;
 /// The largest message, in bytes, after which a socket is kept: its buffer keeps that size.
 const KEPT: usize = 256 << 10;
 
@@ -116,15 +119,17 @@ impl Sockets {
         peer.options.set_http_version(1, 1);
         let transport =
             self.transport.get_or_init(|| TransportConnector::new(Some(ConnectorOptions::new(1))));
-        let opened = timeout(OPEN, Socket::open(transport, &peer, handshake)).await;
-        let opened = opened.unwrap_or_else(|_| Err(format!("not within {} s", OPEN.as_secs())));
-        match opened {
-            Ok(socket) => Some((socket, place)),
-            Err(why) => {
-                place.refused(&provider.name, &why);
-                None
+        let why = match timeout(OPEN, Socket::open(transport, &peer, handshake)).await {
+            Ok(Ok(socket)) => return Some((socket, place)),
+            Ok(Err(Unopened { why, is_refusal: true })) => why,
+            Ok(Err(Unopened { why, is_refusal: false })) => {
+                tracing::debug!(provider = provider.name, why, "no WebSocket to the provider");
+                return None;
             }
-        }
+            Err(_) => format!("not within {} s", OPEN.as_secs()),
+        };
+        place.refused(&provider.name, &why);
+        None
     }
 
     /// How many exist or are being opened.
@@ -134,7 +139,9 @@ impl Sockets {
 
     fn claim(self: &Arc<Self>, owner: SocketKey) -> Option<(Place, Option<IdleSocket>)> {
         let mut state = self.state.lock();
-        let is_full = state.places.len() >= MOST;
+        let of_key = || state.places.keys().filter(|other| other.key == owner.key).count();
+        let is_full = !state.places.contains_key(&owner)
+            && (state.places.len() >= MOST || of_key() >= MOST_OF_KEY);
         let idle = match state.places.get_mut(&owner) {
             Some(idle) => Some(idle.take()?),
             None if is_full => return None,
@@ -175,8 +182,10 @@ impl Place {
             "no WebSocket to the provider: its requests go over HTTP for {} s",
             REFUSED.as_secs()
         );
-        let until = Instant::now() + REFUSED;
-        self.sockets.state.lock().refused.insert(self.owner.provider, until);
+        let now = Instant::now();
+        let mut state = self.sockets.state.lock();
+        state.refused.retain(|_, until| *until > now);
+        state.refused.insert(self.owner.provider, now + REFUSED);
     }
 
     /// Keeps the socket for the session's next request. No reply may be in flight on it.

@@ -38,6 +38,13 @@ pub struct Socket {
     pub(super) is_used: bool,
 }
 
+/// Why there is no socket.
+pub(super) struct Unopened {
+    pub(super) why: String,
+    /// The provider serves none, as far as its answer says.
+    pub(super) is_refusal: bool,
+}
+
 impl Socket {
     /// Connects, and does the handshake.
     ///
@@ -47,8 +54,10 @@ impl Socket {
         transport: &TransportConnector,
         peer: &HttpPeer,
         handshake: Request<()>,
-    ) -> Result<Self, String> {
-        let stream = transport.new_stream(peer).await.map_err(|e| e.etype().as_str().to_owned())?;
+    ) -> Result<Self, Unopened> {
+        let failed = |why: String| Unopened { why, is_refusal: false };
+        let stream = transport.new_stream(peer).await;
+        let stream = stream.map_err(|e| failed(e.etype().as_str().to_owned()))?;
         let config = WebSocketConfig::default()
             .read_buffer_size(BUFFER)
             .write_buffer_size(BUFFER)
@@ -56,8 +65,15 @@ impl Socket {
             .max_frame_size(Some(MOST));
         let opened = client_async_with_config(handshake, stream, Some(config)).await;
         let (stream, answer) = opened.map_err(|error| match error {
-            Error::Http(answer) => format!("the answer is {}", answer.status().as_u16()),
-            error => error.to_string(),
+            Error::Http(answer) => {
+                let status = answer.status();
+                // Of one credential, or of this moment.
+                let is_passing = matches!(status.as_u16(), 401 | 403 | 408 | 429)
+                    || status.is_server_error() && status.as_u16() != 501;
+                let why = format!("the answer is {}", status.as_u16());
+                Unopened { why, is_refusal: !is_passing }
+            }
+            error => failed(error.to_string()),
         })?;
         let headers = Some(answer.into_parts().0.headers);
         Ok(Self { stream, opened: Instant::now(), largest: 0, headers, is_used: false })

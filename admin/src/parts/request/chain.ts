@@ -91,10 +91,10 @@ const REASONS = {
   "another model that the request names is not in its list": "noNamedModel",
   "it does not allow a feature that the request uses": "noFeature",
   "this request costs least at it, of those of its priority": "cheapest",
-  "the fastest of its priority, or not measured yet": "fastest",
+  "the fastest of its priority": "fastest",
   "drawn by weight, to measure how fast it is": "explored",
   "this request costs more at it": "costsMore",
-  "it took longer to the first byte": "isSlower",
+  "it took longer to the first byte, or was not measured yet": "isSlower",
   "each of its keys is disabled": "keysOff",
   "the windows of its account are used above its quota guard: others first": "nearlyUsedUp",
 } as const;

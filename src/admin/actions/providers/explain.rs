@@ -1,10 +1,10 @@
 //! `providers/explainSelection` and `providers/explainRequest`: which providers a request would be
 //! offered to, in which order and why. Nothing is sent, counted or recorded.
 //!
-//! The request takes the proxy's own path up to the selection, so the answer cannot differ from what
-//! a client's request would meet.
+//! The request takes the proxy's own path up to the selection.
 
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::header::USER_AGENT;
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -20,6 +20,7 @@ use crate::domain::endpoint::ApiEndpoint;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, RequestId};
 use crate::domain::record::Record;
+use crate::formats::route::{self, Operation as RouteOperation};
 use crate::http_client::in_process::{self, AsKey, Explanation, Purpose};
 use crate::store::MessageCursor;
 
@@ -43,6 +44,8 @@ pub(super) struct ExplainSelection {
     pub stream: Option<bool>,
     /// The session that the request would belong to; left out: as the body says.
     pub session_id: Option<Text<1, 512>>,
+    /// The client's `User-Agent`, where its user may use listed clients only.
+    pub user_agent: Option<Text<1, 512>>,
     /// An endpoint beside the replies of the format; needs a `body`.
     pub endpoint: Option<OneOf<&'static ApiEndpoint>>,
     /// The body of the request, a JSON text: what it uses decides too. Left out: a request with one
@@ -111,7 +114,11 @@ async fn explain_selection(
         model: body.model,
         stream: body.stream,
     })?;
-    explained(&call, key, body.session_id.plain(), ask).await
+    let head = ExplainedHead {
+        session: body.session_id.plain(),
+        user_agent: body.user_agent.plain(),
+    };
+    explained(&call, key, head, ask).await
 }
 
 async fn explain_request(call: Call, body: ExplainRequest) -> Result<SelectionRecord, ApiError> {
@@ -119,16 +126,24 @@ async fn explain_request(call: Call, body: ExplainRequest) -> Result<SelectionRe
     let id = RequestId::parse(&body.request_id.0).ok_or_else(missing)?;
     let record = call.ctx.node.store.usage_log(id).await?.ok_or_else(missing)?.record;
     let key = record.key_id.ok_or_else(|| ApiError::missing("key", json!(null)))?;
-    let body = match stored_body(&call, &record).await? {
-        Some(body) => body,
-        None => one_word(record.client_format, &record.model, record.streamed),
-    };
     // Behind a `#` the path says how the request came.
     let path = record.endpoint.split('#').next().unwrap_or_default().to_owned();
+    let is_reply = route::match_path(&Method::POST, &path)
+        .is_some_and(|route| route.operation == RouteOperation::Generate);
+    let body = match stored_body(&call, &record).await? {
+        Some(body) => body,
+        None if is_reply => one_word(record.client_format, &record.model, record.streamed),
+        None => {
+            return Err(ApiError::because(Code::OPERATION_FAILED, Reason::BodyNotStored));
+        }
+    };
     let content_type = "application/json".to_owned();
     let ask = Ask { format: record.client_format, path, content_type, body: body.into_bytes() };
-    let session = record.session_id.as_ref().map(|session| session.as_str().to_owned());
-    explained(&call, key, session, ask).await
+    let head = ExplainedHead {
+        session: record.session_id.as_ref().map(|session| session.as_str().to_owned()),
+        user_agent: record.user_agent.as_deref().map(str::to_owned),
+    };
+    explained(&call, key, head, ask).await
 }
 
 /// The body of a past request, if it is stored completely.
@@ -161,10 +176,16 @@ fn one_word(format: WireFormat, model: &str, stream: bool) -> String {
     body.to_string()
 }
 
+/// What the head of the request says.
+struct ExplainedHead {
+    session: Option<String>,
+    user_agent: Option<String>,
+}
+
 async fn explained(
     call: &Call,
     key: KeyId,
-    session: Option<String>,
+    head: ExplainedHead,
     ask: Ask,
 ) -> Result<SelectionRecord, ApiError> {
     let _place = playground::enter(call)?;
@@ -179,12 +200,16 @@ async fn explained(
     };
     let connection = playground::connect(call, as_key)?;
     let mut request = playground::request(ask, call.ctx.version)?;
-    if let (Some(name), Some(session)) = (&call.ctx.session_header, session) {
+    let value = |text: String, field| {
+        let refused = |_| ApiError::by_code(Code::INVALID_FORMAT, "must be valid in a header");
+        HeaderValue::try_from(text).map_err(|error| refused(error).field(field))
+    };
+    if let (Some(name), Some(session)) = (&call.ctx.session_header, head.session) {
         let name = HeaderName::try_from(name).map_err(ApiError::internal)?;
-        let value = HeaderValue::try_from(session).map_err(|_| {
-            ApiError::by_code(Code::INVALID_FORMAT, "must be valid in a header").field("sessionId")
-        })?;
-        request.headers_mut().insert(name, value);
+        request.headers_mut().insert(name, value(session, "sessionId")?);
+    }
+    if let Some(agent) = head.user_agent {
+        request.headers_mut().insert(USER_AGENT, value(agent, "userAgent")?);
     }
     let answer = in_process::ask(connection, request, LARGEST).await.map_err(ApiError::internal)?;
     // Else the path or the method was refused, before it was known what is asked for.

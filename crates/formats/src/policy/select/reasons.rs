@@ -38,10 +38,10 @@ reasons! {
     NO_NAMED_MODEL = "another model that the request names is not in its list";
     NO_FEATURE = "it does not allow a feature that the request uses";
     CHEAPEST = "this request costs least at it, of those of its priority";
-    FASTEST = "the fastest of its priority, or not measured yet";
+    FASTEST = "the fastest of its priority";
     EXPLORED = "drawn by weight, to measure how fast it is";
     COSTS_MORE = "this request costs more at it";
-    IS_SLOWER = "it took longer to the first byte";
+    IS_SLOWER = "it took longer to the first byte, or was not measured yet";
     CREDENTIALS_OFF = "each of its keys is disabled";
     NEARLY_USED_UP = "the windows of its account are used above its quota guard: others first";
 }
