@@ -125,7 +125,12 @@ impl Exchange {
                 && record.caller.strategy(&record.snapshot.settings) == Strategy::Fastest
             {
                 let took = attempt.began.elapsed();
-                request.gateway.first_bytes.note(attempt.provider.id, &body.model, body.stream, took);
+                request.gateway.first_bytes.note(
+                    attempt.provider.id,
+                    &body.model,
+                    body.stream,
+                    took,
+                );
             }
         }
         if let Some(trace) = &mut request.trace {

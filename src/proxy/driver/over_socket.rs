@@ -45,7 +45,16 @@ impl OverSocket {
         provider: String,
         held: BodyReservation,
     ) -> Self {
-        Self { socket, place, provider, held, head: None, first: None, is_over: false, is_spoilt: false }
+        Self {
+            socket,
+            place,
+            provider,
+            held,
+            head: None,
+            first: None,
+            is_over: false,
+            is_spoilt: false,
+        }
     }
 
     /// Whether the socket has served a reply before.

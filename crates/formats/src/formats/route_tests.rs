@@ -109,7 +109,7 @@ fn a_stored_reply_has_its_calls() {
 #[test]
 fn batches_and_files_are_listed_where_they_are_made() {
     for (path, format) in [
-        ("/v1/messages/nothing", WireFormat::Native),
+        ("/v1/messages/batches", WireFormat::Native),
         ("/v1/batches", WireFormat::Chat),
         ("/v1/files", WireFormat::Chat),
     ] {

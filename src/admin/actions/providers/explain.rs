@@ -114,10 +114,8 @@ async fn explain_selection(
         model: body.model,
         stream: body.stream,
     })?;
-    let head = ExplainedHead {
-        session: body.session_id.plain(),
-        user_agent: body.user_agent.plain(),
-    };
+    let head =
+        ExplainedHead { session: body.session_id.plain(), user_agent: body.user_agent.plain() };
     explained(&call, key, head, ask).await
 }
 

@@ -74,7 +74,10 @@ pub fn provider_frame(text: &str) -> Option<ProviderFrame> {
     }
     let envelope: Envelope<'_> = serde_json::from_str(text).ok()?;
     let event = kind(&envelope.kind, &[]);
-    let status = envelope.status.or(envelope.status_code).and_then(|status| status.get().parse::<u16>().ok());
+    let status = envelope
+        .status
+        .or(envelope.status_code)
+        .and_then(|status| status.get().parse::<u16>().ok());
     if let (Kind::Error, Some(error), Some(status @ 400..=599)) = (event, envelope.error, status) {
         let code = serde_json::from_str::<Code<'_>>(error.get()).ok().and_then(|it| it.code);
         if code.is_some_and(|code| code == TOO_OLD) {
