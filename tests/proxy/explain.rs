@@ -102,7 +102,8 @@ async fn a_refusal_says_what_the_client_would_read() {
     let url = format!("{}/api/actions/providers/explainSelection", fixture.gateway.admin);
     let nobody = json!({"keyId": 999, "format": "native", "model": "m"});
     let sent = fixture.gateway.client.post(url).bearer_auth(ADMIN_TOKEN).json(&nobody).send().await;
-    assert_eq!(sent.unwrap().status(), 404);
+    let answer: Value = sent.unwrap().json().await.unwrap();
+    assert_eq!(answer["errorCode"], "NOT_FOUND", "{answer}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -38,15 +38,15 @@ pub(super) struct ExplainSelection {
     pub key_id: Id,
     /// The wire format of the request. An `endpoint` has its own, which counts then.
     pub format: OneOf<WireFormat>,
-    /// The model. With a `body` that names it, only `alt-cli` needs it.
-    pub model: Option<Text<1, 200>>,
+    /// The model; a `body` names its own, but for `alt-cli`.
+    pub model: Text<1, 200>,
     /// Whether the reply would be streamed, where the body does not say it.
     pub stream: Option<bool>,
     /// The session that the request would belong to; left out: as the body says.
     pub session_id: Option<Text<1, 512>>,
     /// The client's `User-Agent`, where its user may use listed clients only.
     pub user_agent: Option<Text<1, 512>>,
-    /// An endpoint beside the replies of the format; needs a `body`.
+    /// An endpoint beside the replies of the format.
     pub endpoint: Option<OneOf<&'static ApiEndpoint>>,
     /// The body of the request, a JSON text: what it uses decides too. Left out: a request with one
     /// word.
@@ -93,15 +93,10 @@ async fn explain_selection(
     body: ExplainSelection,
 ) -> Result<SelectionRecord, ApiError> {
     let key = KeyId(body.key_id.0);
-    let required =
-        |field| ApiError::because(Code::REQUIRED_FIELD, Reason::RequiredForFormat).field(field);
-    let text = match body.body.plain() {
-        Some(text) => text,
-        None if body.endpoint.is_some() => return Err(required("body")),
-        None => {
-            let model = body.model.as_ref().ok_or_else(|| required("model"))?;
-            one_word(body.format.0, &model.0, body.stream == Some(true))
-        }
+    let text = match (body.body.plain(), &body.endpoint) {
+        (Some(text), _) => text,
+        (None, Some(_)) => one_word_of_any(&body.model.0),
+        (None, None) => one_word(body.format.0, &body.model.0, body.stream == Some(true)),
     };
     let (file_name, file_base64) = (None, None);
     let ask = playground::ask(SendRequest {
@@ -111,7 +106,7 @@ async fn explain_selection(
         body: Text(text),
         file_name,
         file_base64,
-        model: body.model,
+        model: Some(body.model),
         stream: body.stream,
     })?;
     let head =
@@ -178,6 +173,16 @@ fn one_word(format: WireFormat, model: &str, stream: bool) -> String {
 struct ExplainedHead {
     session: Option<String>,
     user_agent: Option<String>,
+}
+
+/// A request with one word for any endpoint: each reads its own members.
+fn one_word_of_any(model: &str) -> String {
+    let (word, content) = ("hello", json!({ "parts": [{ "text": "hello" }] }));
+    let any = json!({
+        "model": model, "input": word, "prompt": word, "query": word, "documents": [word],
+        "voice": word, "content": content, "requests": [{ "content": content }],
+    });
+    any.to_string()
 }
 
 async fn explained(
