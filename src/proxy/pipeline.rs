@@ -59,7 +59,8 @@ async fn planned(
     let mut identified = identify::identify(session, ctx, route)?;
     ctx.stage("identified");
     if let Operation::Stored(call) = &route.operation {
-        let plan = stored::plan(session, ctx, &identified, call).await?;
+        // Boxed: the others need no memory for this.
+        let plan = Box::pin(stored::plan(session, ctx, &identified, call)).await?;
         return Ok((identified, plan));
     }
     let inbound = intake::body(session, ctx, &mut identified, route).await?;

@@ -134,9 +134,14 @@ pub(in crate::proxy) async fn body(
             let why = "batches and files belong to the key that makes them: use one";
             return Err(Refusal::BadRequest(why.to_owned()).into());
         }
-        let mut read = endpoint_body::read(session, endpoint, route, received, depth).await?;
+        // Boxed: replies need no memory for this.
+        let reading = endpoint_body::read(session, endpoint, route, received, depth);
+        let mut read = Box::pin(reading).await?;
         let account = match endpoint.path == route::BATCHES.path {
-            true => Some(endpoint_body::add_file(ctx, &identified.caller, &mut read).await?),
+            true => {
+                let adding = endpoint_body::add_file(ctx, &identified.caller, &mut read);
+                Some(Box::pin(adding).await?)
+            }
             false => None,
         };
         let ReadBody { received, peek, ask, form, batch } = read;

@@ -149,7 +149,7 @@ impl ProxyHttp for Service {
             Arrived::Answered => return Ok(true),
         };
         if ctx.request.is_explained {
-            let answer = pipeline::explain(session, &mut ctx.request, route).await?;
+            let answer = Box::pin(pipeline::explain(session, &mut ctx.request, route)).await?;
             return self.respond(session, ctx, answer).await.map(|()| true);
         }
         let forwarding = pipeline::prepare(session, &mut ctx.request, route).await?;
