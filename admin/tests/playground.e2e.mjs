@@ -149,3 +149,25 @@ test("every kind of endpoint can be called: its text, its image and its sound ap
   await send();
   await expect(page.getByLabel("The reply's sound")).toBeVisible();
 });
+
+test("which providers a request would go to, and today's answer to a past one", async ({
+  gateway,
+  page,
+}) => {
+  await logIn(page);
+  await page.getByRole("link", { name: "Playground" }).click();
+  await page.getByLabel("As key").selectOption({ label: "ann / default" });
+  await page.getByLabel("Prompt", { exact: true }).fill("Say hello.");
+  await page.getByRole("button", { name: "Which providers?" }).click();
+  const found = page.locator("section").filter({ hasText: "Providers, in order" });
+  await expect(found.getByText("the only one that can serve this request")).toBeVisible();
+  expect((await gateway.action("usage-logs/getUsageLogs", {})).total).toBe(0);
+
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await expect(page.getByText("Complete", { exact: true })).toBeVisible();
+  await gateway.action("providers/editProvider", { providerId: 1, is_enabled: false });
+  await page.getByRole("link", { name: "Open in Logs" }).click();
+  await page.getByRole("button", { name: "By today's configuration" }).click();
+  await expect(page.getByText("It would be refused with 404")).toBeVisible();
+  await expect(page.getByText("disabled by an administrator")).toBeVisible();
+});

@@ -101,6 +101,10 @@ where
             body["key"] = json!("upstream-credential-0123456789");
             body["credentials"] = json!([]);
         }
+        // The only credential cannot be disabled.
+        if field.name == "key_is_enabled" {
+            body["credentials"] = further("b");
+        }
         body
     };
     // A field that is written and never read cannot be checked.

@@ -8,11 +8,12 @@ import { Card } from "@/ui/page";
 import type { toSend } from "./request";
 
 type Asked = BodyOf<"actions/providers/explainSelection">;
+export type ToExplain = ReturnType<typeof toSend> & { model: string };
 
 /** The answer, and how to ask for it. */
 export function useExplained() {
   const { mutate, reset, data, error, isPending } = useMutation({
-    mutationFn: ({ fileName: _, fileBase64: __, ...asked }: ReturnType<typeof toSend>) =>
+    mutationFn: ({ fileName: _, fileBase64: __, ...asked }: ToExplain) =>
       // The endpoints' names come from the gateway.
       call("actions/providers/explainSelection", asked as Asked),
   });

@@ -17,6 +17,7 @@ import { Card } from "@/ui/page";
 import { Notice } from "@/ui/status";
 import { Body } from "./body";
 import { exampleOf, type SentFile } from "./endpoint";
+import type { ToExplain } from "./explained";
 import {
   bodyOf,
   type Draft,
@@ -52,7 +53,7 @@ interface Props {
   running: boolean;
   onSend: (asked: ReturnType<typeof toSend>) => void;
   /** Asks which providers the request would go to; administrators may. */
-  onExplain: ((asked: ReturnType<typeof toSend>) => void) | undefined;
+  onExplain: ((asked: ToExplain) => void) | undefined;
   onStop: () => void;
 }
 
@@ -96,7 +97,7 @@ export function AskForm({ users, running, onSend, onExplain, onStop }: Props) {
   };
   const explain = () => {
     setTried(true);
-    if (!fault && chosen) onExplain?.(toSend(draft, chosen.id));
+    if (!fault && chosen) onExplain?.({ ...toSend(draft, chosen.id), model: draft.model });
   };
   return (
     <Card>
