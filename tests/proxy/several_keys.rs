@@ -205,14 +205,23 @@ async fn a_refused_key_is_disabled_alone_and_the_client_sees_nothing() {
     );
     bed.ask_anew(3).await;
     assert_eq!(bed.received().await.iter().filter(|key| *key == KEYS[1]).count(), 2);
+}
 
-    // Another text has an account of its own, and the counters go on.
+#[tokio::test(flavor = "multi_thread")]
+async fn another_text_has_an_account_of_its_own_and_the_counters_go_on() {
+    let bed = Bed::with(json!({})).await;
     let attempts = "tollgate_upstream_key_attempts_total{key=\"b\",provider=\"many\"}";
-    assert_eq!(gateway.metric(attempts).await, 2.0);
+    let id = async || bed.record().await["credentials"][0]["id"].clone();
+    bed.ask_anew(6).await;
+    assert_eq!(bed.gateway().metric(attempts).await, 2.0);
+    let first = id().await;
+    bed.edit(json!({"credentials": [{"name": "b", "key": KEYS[1]}, {"name": "c"}]})).await;
+    assert_eq!(id().await, first, "the same text");
     bed.edit(json!({"credentials": [{"name": "b", "key": "sk-other"}, {"name": "c"}]})).await;
-    assert_ne!(bed.record().await["credentials"][0]["id"], record["credentials"][0]["id"]);
-    bed.ask_anew(3).await;
-    assert_eq!(gateway.metric(attempts).await, 3.0);
+    assert_ne!(id().await, first);
+    bed.ask_anew(1).await;
+    assert_eq!(bed.received().await[6], "sk-other", "it has waited longest");
+    assert_eq!(bed.gateway().metric(attempts).await, 3.0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
