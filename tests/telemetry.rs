@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tollgate::domain::clock::Timestamp;
 use tollgate::domain::format::WireFormat;
-use tollgate::domain::ids::{KeyId, RequestId, UserId};
+use tollgate::domain::ids::{CredentialId, KeyId, RequestId, UserId};
 use tollgate::domain::limit_type::LimitType;
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::record::{Record, RequestOutcome};
@@ -211,7 +211,7 @@ fn shipped_alerts_and_dashboard_use_names_that_exist() {
     metrics.provider_health.state("north", "failing", true);
     metrics.provider_health.failed("north", "connect");
     metrics.provider_health.switched_off("north", false);
-    let totals = KeyTotals { attempts: 1, failures: 1, is_usable: false, is_refused: true };
+    let totals = KeyTotals { id: CredentialId::KEY, attempts: 1, failures: 1, is_usable: false, is_refused: true };
     metrics.credentials.key("north", "b", &totals);
     metrics.request_of(&record(), Some("a-model"));
     metrics.redis_up("counters", true);

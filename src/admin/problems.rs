@@ -25,7 +25,12 @@ const NAMED: usize = 10;
 
 /// All problems of this node, worst first.
 pub(super) fn all(ctx: &Context, journal: &JournalStats, now: Timestamp) -> Vec<Problem> {
-    let summary = ProviderSummary::of(&ctx.node.state.snapshot(), &ctx.node.health, now);
+    let summary = ProviderSummary::of(
+        &ctx.node.state.snapshot(),
+        &ctx.node.health,
+        &ctx.node.credentials,
+        now,
+    );
     let shared = ctx.node.counters.shared_state().filter(|shared| !shared.up);
     let counters = |closed: bool| {
         let shared = shared.filter(|shared| (shared.on_loss == OnRedisLoss::Closed) == closed)?;

@@ -119,6 +119,8 @@ reasons! {
     NotLoggedIn = "not_logged_in", "not logged in";
     NothingToChange = "nothing_to_change", "nothing to change: send at least one of the fields that \
         can change";
+    OnlyKey = "only_key", "must be true as long as there are no further keys: the provider's own \
+        switch is `is_enabled`";
     OtherCredential = "other_credential", "enter it again: another kind of credential is needed";
     OtherDestination = "other_destination", "enter it again: the stored key is only sent to the \
         scheme, host and port that it was entered for";

@@ -215,7 +215,10 @@ fn credential_metrics(
     now: Timestamp,
 ) {
     let shown = &metrics.credentials;
-    shown.begin();
+    shown.begin(|provider, key| {
+        let mut named = snapshot.providers.iter().filter(|one| one.name == provider);
+        named.any(|one| one.credentials.iter().any(|credential| credential.name == key))
+    });
     for provider in &snapshot.providers {
         for one in provider.with_each_credential() {
             let seen = credentials.seen(one, now);
@@ -226,7 +229,8 @@ fn credential_metrics(
             if let Some(credential) = &one.credential {
                 let CredentialFigures { requests: attempts, failures, .. } = seen.figures;
                 let (is_usable, is_refused) = (seen.is_usable, credential.refused.is_some());
-                let totals = KeyTotals { attempts, failures, is_usable, is_refused };
+                let totals =
+                    KeyTotals { id: credential.id, attempts, failures, is_usable, is_refused };
                 shown.key(&provider.name, key, &totals);
             }
         }
@@ -284,9 +288,10 @@ pub(super) fn readiness(
         let snapshot = if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) };
         // In neither case is another node better: each has the same providers, and the old
         // configuration serves.
-        let providers = ProviderSummary::of(&state.peek(), health, node.clock.now())
-            .fault()
-            .map_or(Ok(()), Err);
+        let providers =
+            ProviderSummary::of(&state.peek(), health, &node.credentials, node.clock.now())
+                .fault()
+                .map_or(Ok(()), Err);
         let reload = conditions
             .reload()
             .map(|fault| format!("the file was refused, the old one is in effect: {}", fault.text));

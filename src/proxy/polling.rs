@@ -171,9 +171,18 @@ async fn poll(
 ) -> Result<(), String> {
     let call = StoredCall::get(collection, reply, "");
     let credential = gateway.pending_replies.credential(provider.id, reply);
-    let provider = provider.with_credential(credential);
-    let answer = probe(provider, ProviderCall::Stored(&call), None, TIME_LIMIT).await;
-    let answer = answer.map_err(|error| error.text)?;
+    // If the credential is gone, another one may be of the same account.
+    let all = provider.with_each_credential();
+    let held = all.iter().position(|one| one.credential_id() == credential);
+    let mut left = held.map_or(all, |at| &all[at..=at]).iter();
+    let (provider, answer) = loop {
+        let Some(one) = left.next() else { return Ok(()) };
+        let answer = probe(one, ProviderCall::Stored(&call), None, TIME_LIMIT).await;
+        let answer = answer.map_err(|error| error.text)?;
+        if answer.status == 200 || left.len() == 0 {
+            break (one, answer);
+        }
+    };
     let its = (provider.id, reply);
     match answer.status {
         200 if collection.is_of_batches() => {

@@ -1,7 +1,8 @@
-//! Shares the providers' health with other nodes, through Redis.
+//! Shares the providers' health with other nodes, through Redis, and the cooldowns and windows of
+//! their credentials.
 //!
-//! So are cooldowns and windows of their credentials. Each change is stored in a hash (`PREFIX:circuits`), for nodes that join or restart, and
-//! published to the running ones. No request waits for this: while Redis is lost every node keeps
+//! Each change is stored in a hash (`PREFIX:circuits`), for nodes that join or restart, and published
+//! to the running ones. No request waits for this: while Redis is lost every node keeps
 //! its own circuits. Changes made meanwhile are sent when Redis is back, and the later change wins.
 
 use std::sync::Arc;

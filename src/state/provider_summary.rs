@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use super::credentials::CredentialStates;
 use super::health::Health;
 use super::health::attempts::Seen;
 use super::snapshot::Snapshot;
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
 use crate::policy::provider_state::ProviderState;
+use crate::policy::select::Availability;
 
 /// How many providers a sentence names.
 const NAMED: usize = 5;
@@ -26,9 +28,24 @@ pub struct ProviderSummary {
 
 impl ProviderSummary {
     /// Looks at each provider of the snapshot, as of `now`. Changes nothing.
-    pub fn of(snapshot: &Snapshot, health: &Health, now: Timestamp) -> Self {
+    /// A provider none of whose several credentials can be used has a cooldown.
+    pub fn of(
+        snapshot: &Snapshot,
+        health: &Health,
+        credentials: &CredentialStates,
+        now: Timestamp,
+    ) -> Self {
         let enabled = || snapshot.providers.iter().filter(|provider| provider.is_enabled);
-        let seen = enabled().map(|provider| (Arc::clone(provider), health.seen(provider, now)));
+        let seen = enabled().map(|provider| {
+            let mut seen = health.seen(provider, now);
+            if let Availability::NoCredential { until } = credentials.availability(provider, now)
+                && rank(seen.state) > rank(ProviderState::Failing)
+            {
+                seen.state = ProviderState::Cooldown;
+                seen.cooldown_until = seen.cooldown_until.max(until);
+            }
+            (Arc::clone(provider), seen)
+        });
         let works = |state| matches!(state, ProviderState::Healthy | ProviderState::NeverUsed);
         let mut not_working: Vec<_> = seen.filter(|(_, seen)| !works(seen.state)).collect();
         not_working.sort_by_key(|(provider, seen)| (rank(seen.state), provider.id));
@@ -102,6 +119,7 @@ pub fn words(seen: &Seen) -> String {
     let state = match seen.state {
         ProviderState::CircuitOpen => "has an open circuit",
         ProviderState::Failing => "is failing",
+        ProviderState::Cooldown if seen.cooldown_until.is_none() => "has no key that can be used",
         ProviderState::Cooldown => "asked for a pause",
         ProviderState::Healthy => "is healthy",
         ProviderState::NeverUsed => "was never used",

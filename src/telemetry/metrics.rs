@@ -289,7 +289,6 @@ impl Metrics {
         forget(&self.tokens, &keep);
         forget(&self.cost, &keep);
         self.provider_health.keep(&keep);
-        self.credentials.keep(&keep);
     }
 
     /// Whether Redis answers, for one of its uses (so far `counters` only).

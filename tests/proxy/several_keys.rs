@@ -80,6 +80,12 @@ impl Bed {
     }
 }
 
+async fn overview_has(gateway: &Gateway, kind: &str) -> bool {
+    let overview = gateway.admin("overview/getOverviewData", json!({})).await;
+    let problems = overview["attention"]["problems"].as_array().unwrap();
+    problems.iter().any(|problem| problem["kind"] == kind)
+}
+
 fn steps(chain: &[(String, String, String)]) -> Vec<(&str, &str, &str)> {
     chain.iter().map(|(name, step, why)| (name.as_str(), step.as_str(), why.as_str())).collect()
 }
@@ -186,16 +192,56 @@ async fn a_refused_key_is_disabled_alone_and_the_client_sees_nothing() {
     bed.edit(json!({"note": "asked them", "credentials": shown})).await;
     let after = bed.record().await;
     assert_eq!(after["credentials"], record["credentials"]);
-    // An administrator enables it.
+    // Nor does a list without the switch. An administrator enables it: the account is the same.
     bed.fixture.upstream.default_for(KEYS[1], json!({})).await;
     bed.edit(json!({"credentials": [{"name": "b"}, {"name": "c"}]})).await;
+    assert_eq!(bed.record().await["credentials"], record["credentials"]);
+    bed.edit(json!({"credentials": [{"name": "b", "is_enabled": true}, {"name": "c"}]})).await;
     let after = bed.record().await;
+    assert_eq!(after["credentials"][0]["id"], record["credentials"][0]["id"]);
     assert_eq!(
         (&after["credentials"][0]["isEnabled"], &after["credentials"][0]["refused"]),
         (&json!(true), &Value::Null)
     );
     bed.ask_anew(3).await;
     assert_eq!(bed.received().await.iter().filter(|key| *key == KEYS[1]).count(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_text_has_an_account_of_its_own_and_the_counters_go_on() {
+    let bed = Bed::with(json!({})).await;
+    let attempts = "tollgate_upstream_key_attempts_total{key=\"b\",provider=\"many\"}";
+    let id = async || bed.record().await["credentials"][0]["id"].clone();
+    bed.ask_anew(6).await;
+    assert_eq!(bed.gateway().metric(attempts).await, 2.0);
+    let first = id().await;
+    bed.edit(json!({"credentials": [{"name": "b", "key": KEYS[1]}, {"name": "c"}]})).await;
+    assert_eq!(id().await, first, "the same text");
+    bed.edit(json!({"credentials": [{"name": "b", "key": "sk-other"}, {"name": "c"}]})).await;
+    assert_ne!(id().await, first);
+    bed.ask_anew(1).await;
+    assert_eq!(bed.received().await[6], "sk-other", "it has waited longest");
+    assert_eq!(bed.gateway().metric(attempts).await, 3.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_request_can_neither_disable_keys_nor_give_all_of_them_a_cooldown() {
+    let more = json!([
+        {"name": "b", "key": KEYS[1]}, {"name": "c", "key": KEYS[2]}, {"name": "d", "key": "sk-d"},
+    ]);
+    let bed = Bed::with(json!({"credentials": more})).await;
+    let upstream = &bed.fixture.upstream;
+    let error =
+        json!({"type": "invalid_request_error", "message": "Invalid API key: no such field"});
+    upstream.default(json!({"status": 400, "error": error})).await;
+    assert_eq!(bed.ask("echo").await, 400);
+    assert_eq!(bed.received().await.len(), 1, "it is the client's error");
+    upstream.default(json!({"status": 429, "error": {"message": "too long"}})).await;
+    assert_eq!(bed.ask("long").await, 429);
+    assert_eq!(bed.received().await.len(), 4, "three keys are tried");
+    let shown = bed.health().await["credentials"].clone();
+    let usable = shown.as_array().unwrap().iter().filter(|one| one["isUsable"] == true);
+    assert_eq!(usable.count(), 2, "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -290,6 +336,7 @@ async fn a_provider_whose_keys_all_rest_is_passed_over_until_the_first_is_back()
     let chain = bed.chain(2).await;
     assert_eq!((chain[0].0.as_str(), chain[0].1.as_str()), ("many", "cooldown"));
     assert!(chain[0].2.starts_with("each of its keys has a cooldown, the first for "), "{chain:?}");
+    assert!(!overview_has(bed.gateway(), "no_provider_usable").await, "another one works");
     // Without another provider the client learns when to come back.
     let other = bed.gateway().admin("providers/getProviders", json!({})).await;
     let spare = other.as_array().unwrap().iter().find(|one| one["name"] == "spare").unwrap();
@@ -298,6 +345,7 @@ async fn a_provider_whose_keys_all_rest_is_passed_over_until_the_first_is_back()
     assert_eq!(refused.status(), 503);
     let after: u64 = refused.headers()["retry-after"].to_str().unwrap().parse().unwrap();
     assert!((800..=900).contains(&after), "{after}");
+    assert!(overview_has(bed.gateway(), "no_provider_usable").await);
     // An administrator ends the cooldowns; so does another address.
     bed.gateway().admin("providers/resetProviderCircuit", json!({"providerId": bed.id})).await;
     assert!(bed.health().await["credentials"][0]["isUsable"] == true);
@@ -423,6 +471,8 @@ async fn keys_are_in_no_answer_no_log_and_no_export_and_go_to_their_own_address_
     }
     // Removing them leaves the first.
     bed.edit(json!({"credentials": []})).await;
+    let (status, answer) = refused(json!({"key_is_enabled": false})).await;
+    assert_eq!((status, &answer["errorParams"]["field"]), (400, &json!("key_is_enabled")));
     bed.fixture.upstream.default_for(KEYS[0], json!({})).await;
     let before = bed.received().await.len();
     bed.ask_anew(2).await;

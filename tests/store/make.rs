@@ -119,6 +119,7 @@ fn credentials() -> Vec<ProviderCredential> {
                 message: "no".to_owned(),
                 at: NOON,
             }),
+            since: NOON,
         },
     ]
 }

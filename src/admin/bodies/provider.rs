@@ -40,9 +40,9 @@ pub struct CredentialFields {
     /// Its text. Left out or masked: the stored one of this name.
     #[serde(default)]
     pub key: Option<KeptCredential>,
-    /// Whether requests use it.
-    #[serde(default = "enabled")]
-    pub is_enabled: bool,
+    /// Whether requests use it. Left out: as before, and true if it is new or its text is sent.
+    #[serde(default)]
+    pub is_enabled: Option<bool>,
 }
 
 /// The same without bounds.
@@ -52,18 +52,14 @@ pub struct CredentialEntry {
     pub name: String,
     /// Its new text; `None`: the stored one.
     pub key: Option<Secret>,
-    /// Whether requests use it.
-    pub is_enabled: bool,
-}
-
-const fn enabled() -> bool {
-    true
+    /// Whether requests use it; `None`: as before.
+    pub is_enabled: Option<bool>,
 }
 
 impl CredentialEntry {
     /// A stored one that stays as it is.
     pub fn kept(stored: &ProviderCredential) -> Self {
-        Self { name: stored.name.clone(), key: None, is_enabled: stored.is_enabled }
+        Self { name: stored.name.clone(), key: None, is_enabled: Some(stored.is_enabled) }
     }
 }
 

@@ -80,7 +80,8 @@ async fn ask(
     if Instant::now() >= deadline {
         return (provider.id, None);
     }
-    let models: Listed = models_of(&provider, deadline).await.map(Arc::from);
+    let models: Listed =
+        models_of(provider.with_enabled_credential(), deadline).await.map(Arc::from);
     listings.put(&provider, models.clone());
     (provider.id, models)
 }

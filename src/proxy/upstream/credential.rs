@@ -22,6 +22,9 @@ use crate::state::health::attempts::{AttemptError, Failed};
 
 /// The cooldown of a credential whose provider does not say how long, in milliseconds.
 const COOLDOWN_MS: i64 = 60_000;
+/// Credentials of a provider that one request may try with failures other than a 401: the request
+/// itself may be the reason.
+const MOST_LIMITED: usize = 3;
 
 /// What follows from a failure that is about the credential.
 pub(super) struct OtherCredential {
@@ -76,7 +79,14 @@ pub(super) fn failed(
     // An access token may have been revoked before its time, and a token count has limits of its
     // own.
     let is_refused = fault == CredentialFault::Refused && !attempt.provider.auth.is_exchanged();
-    let state = if !attempt.ticket.has_effect() {
+    if status != Some(401) {
+        forwarding.limited.push(whole.id);
+    }
+    let limited = forwarding.limited.iter().filter(|id| **id == whole.id).count();
+    let is_last = limited >= MOST_LIMITED;
+    let told = told_cooldown(request, attempt, failure, now);
+    let is_vague = is_last && !is_refused && told.is_none();
+    let state = if is_vague || !attempt.ticket.has_effect() {
         "is passed over for this request".to_owned()
     } else if is_refused {
         if !states.refuse(&whole, credential.id, error) {
@@ -84,12 +94,14 @@ pub(super) fn failed(
         }
         "is disabled".to_owned()
     } else {
-        let until = cooldown_until(request, attempt, failure, now);
+        let longest = i64::try_from(request.live.retry.max_cooldown_ms).unwrap_or(i64::MAX);
+        let until = told.unwrap_or_else(|| now.plus_ms(COOLDOWN_MS)).min(now.plus_ms(longest));
         states.set_cooldown(place, until, now);
         format!("has a cooldown of {} s", until.since(now).max(0).saturating_add(999) / 1_000)
     };
     request.gateway.node.events.tell(|| NodeEvent::Provider(whole.id));
-    let next = if forwarding.has_time() { choose(request, forwarding, &whole) } else { None };
+    let may_go_on = !is_last && forwarding.has_time();
+    let next = if may_go_on { choose(request, forwarding, &whole) } else { None };
     let why = match next.as_ref().and_then(|next| next.credential.as_ref()) {
         Some(next) => format!("{state}, sent again with the key “{}”", next.name),
         None => state,
@@ -113,14 +125,14 @@ fn fault(forwarding: &Forwarding, failure: &Failure) -> Option<CredentialFault> 
     }
 }
 
-/// The end of the cooldown: by `Retry-After`, else by the windows of the account, at most
-/// `retry.max_cooldown` from now.
-fn cooldown_until(
+/// The end of the cooldown as the provider tells it: by `Retry-After`, else by the windows of the
+/// account.
+fn told_cooldown(
     request: &RequestContext,
     attempt: &Attempt,
     failure: &Failure,
     now: Timestamp,
-) -> Timestamp {
+) -> Option<Timestamp> {
     let longest = request.live.retry.max_cooldown_ms;
     let asked = match failure {
         Failure::ErrorReply(ErrorStatus { retry_after: Some(header), .. }) => {
@@ -129,9 +141,7 @@ fn cooldown_until(
         _ => None,
     };
     let place = (attempt.provider.id, attempt.provider.credential_id());
-    let reset = || request.gateway.node.credentials.used_up_until(place, now);
-    let until = asked.or_else(reset).unwrap_or_else(|| now.plus_ms(COOLDOWN_MS));
-    until.min(now.plus_ms(i64::try_from(longest).unwrap_or(i64::MAX)))
+    asked.or_else(|| request.gateway.node.credentials.used_up_until(place, now))
 }
 
 /// Notes the windows of the account that the head of a reply describes.

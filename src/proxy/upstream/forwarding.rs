@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::keepalive::KeepAlive;
 use super::tally::AttemptTally;
 use crate::domain::format::WireFormat;
+use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
 use crate::formats::embeddings;
 use crate::formats::route::{Operation, Route};
@@ -27,6 +28,8 @@ pub struct Forwarding {
     next: usize,
     /// The credentials that have failed this request, where a provider has several.
     pub tried: Vec<CredentialPlace>,
+    /// The providers of those that failed for another reason than a 401.
+    pub limited: Vec<ProviderId>,
     /// No further attempt begins after this.
     pub deadline: Option<Instant>,
     pub tally: AttemptTally,
@@ -55,6 +58,7 @@ impl Forwarding {
             order,
             next: 0,
             tried: Vec::new(),
+            limited: Vec::new(),
             deadline,
             tally,
             keepalive,

@@ -166,7 +166,12 @@ fn classified(
     let has_time = forwarding.has_time() && !(is_late && attempt.had_a_share());
     let again = verdict.next == classify::Next::SameProviderAgain && has_time;
     let now = request.now();
-    let by = blame(request, forwarding, &mut attempt, &failure, &verdict);
+    let by = if other.is_some() {
+        attempt.counts = Counts::No;
+        suspect(request, forwarding)
+    } else {
+        blame(request, forwarding, &mut attempt, &failure, &verdict)
+    };
     if !again {
         let cooldown_until = match verdict.next {
             classify::Next::NextProvider { cooldown_until } => cooldown_until,

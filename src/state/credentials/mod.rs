@@ -54,7 +54,8 @@ struct CredentialEntry {
     cooldown_until: Option<Timestamp>,
     /// When the cooldown was set, here or elsewhere.
     cooled_at: Timestamp,
-    /// The provider refused it: not used here until it is disabled in the database.
+    /// The provider refused it: not used here until it is disabled in the database, which tells it
+    /// from then on.
     refused: Option<Arc<AttemptError>>,
     windows: Vec<QuotaWindow>,
     /// When it was chosen last, as a number of choices.
@@ -94,7 +95,8 @@ pub struct CredentialSeen {
 pub struct CredentialAsk<'a> {
     /// The request's session.
     pub session: Option<(KeyId, &'a SessionId)>,
-    /// The credential of the account that stores what the request continues.
+    /// The credential of the account that stores what the request continues: no other one is used
+    /// as long as the provider has it.
     pub holder: Option<CredentialId>,
     /// Those that have failed this request.
     pub tried: &'a [CredentialPlace],
@@ -102,11 +104,17 @@ pub struct CredentialAsk<'a> {
     pub now: Timestamp,
 }
 
+/// What is known from before says nothing of the provider's credential.
+fn since(provider: &Provider) -> Timestamp {
+    let enabled = provider.credential.as_ref().map(|one| one.since).unwrap_or_default();
+    provider.health_since.max(enabled)
+}
+
 impl CredentialEntry {
     fn cooldown_at(&self, provider: &Provider, now: Timestamp) -> Option<Timestamp> {
         let is_present = |until: &Timestamp| {
             (1..=LONGEST_COOLDOWN_MS).contains(&until.since(now))
-                && self.cooled_at >= provider.health_since
+                && self.cooled_at >= since(provider)
         };
         self.cooldown_until.filter(is_present)
     }
@@ -117,7 +125,12 @@ impl CredentialEntry {
     }
 
     fn is_enabled(&self, provider: &Provider) -> bool {
-        self.refused.is_none() && provider.credential.as_ref().is_none_or(|one| one.is_enabled)
+        !self.is_refused(provider) && provider.credential.as_ref().is_none_or(|one| one.is_enabled)
+    }
+
+    /// A refusal from before an administrator enabled the credential says nothing.
+    fn is_refused(&self, provider: &Provider) -> bool {
+        self.refused.as_ref().is_some_and(|error| error.at >= since(provider))
     }
 
     /// Those that were seen before the provider's address or `key` was changed say nothing.
@@ -134,13 +147,20 @@ impl CredentialEntry {
 
 impl CredentialStates {
     /// The provider with the credential to use: the account that stores what the request continues,
-    /// then those below the provider's `quota_guard`, then the session's, then the one whose windows
-    /// are used least, then the one that waits longest. `None` if none can be used now.
+    /// or no other one. Else those below the provider's `quota_guard`, then the session's, then the
+    /// one whose windows are used least, then the one that waits longest. `None` if none can be used
+    /// now.
     pub fn choose(&self, provider: &Provider, ask: &CredentialAsk<'_>) -> Option<Arc<Provider>> {
         let session = ask.session.map(|(key, session)| (provider.id, key, session.clone()));
         let bound = session.and_then(|session| self.sessions.lock().get(&session).copied());
+        let is_there =
+            |id: &CredentialId| provider.variants.iter().any(|v| v.credential_id() == *id);
+        let holder = ask.holder.filter(is_there);
         let rank = |variant: &&Arc<Provider>| {
             let place = (provider.id, variant.credential_id());
+            if holder.is_some_and(|holder| holder != place.1) {
+                return None;
+            }
             let entry = self.entry(place);
             let mut entry = entry.lock();
             if ask.tried.contains(&place) || !entry.is_usable(variant, ask.now) {
@@ -148,8 +168,7 @@ impl CredentialStates {
             }
             let is_over = entry.is_nearly_used_up(variant, ask.now);
             let used = quota::most_used(&entry.windows, ask.now) / STEP;
-            let (holds, is_bound) = (ask.holder == Some(place.1), bound == Some(place.1));
-            Some((Reverse(holds), is_over, Reverse(is_bound), used, entry.turn))
+            Some((is_over, Reverse(bound == Some(place.1)), used, entry.turn))
         };
         let usable = provider.variants.iter().filter_map(|one| Some((rank(&one)?, one)));
         let (_, chosen) = usable.min_by_key(|(rank, _)| *rank)?;
@@ -250,8 +269,8 @@ impl CredentialStates {
         true
     }
 
-    /// The credential is the last one that is enabled: it is used again.
-    fn keep(&self, place: CredentialPlace) {
+    /// Drops the refusal: the database has it, or the credential is the last one that is enabled.
+    fn forget_refusal(&self, place: CredentialPlace) {
         self.entry(place).lock().refused = None;
     }
 

@@ -57,20 +57,25 @@ impl DisableRefused {
         }
     }
 
+    /// An error of one does not keep the others from being disabled; the last is returned.
     async fn disable_all(&self) -> Result<(), StateError> {
+        let mut result = Ok(());
         for provider in &self.node.state.snapshot().providers {
-            for one in &provider.credentials {
-                let place = (provider.id, one.id);
+            for one in &provider.variants {
+                let place = (provider.id, one.credential_id());
                 let entry = self.node.credentials.entry(place);
                 let error = entry.lock().refused.clone();
-                if let Some(error) = error.filter(|_| one.is_enabled) {
-                    self.disable(place, &error).await?;
+                if let Some(error) = error
+                    && let Err(failed) = self.disable(place, &error).await
+                {
+                    result = Err(failed);
                 }
             }
         }
-        Ok(())
+        result
     }
 
+    /// Disables the credential, unless another node was first or an administrator enabled it since.
     async fn disable(
         &self,
         place: CredentialPlace,
@@ -79,9 +84,14 @@ impl DisableRefused {
         let mut tx = self.node.state.store().begin().await?;
         let Some(stored) = tx.provider(place.0).await? else { return Ok(()) };
         let before = stored.provider;
-        let is_it = |one: &&mut ProviderCredential| one.id == place.1 && one.is_enabled;
+        let is_it = |one: &&mut ProviderCredential| {
+            one.id == place.1 && one.is_enabled && error.at >= one.since.max(before.health_since)
+        };
         let (now, mut after) = (self.node.clock.now(), before.clone());
-        let Some(one) = after.credentials.iter_mut().find(is_it) else { return Ok(()) };
+        let Some(one) = after.credentials.iter_mut().find(is_it) else {
+            drop(tx);
+            return self.published(place).await;
+        };
         let why = LastError {
             kind: error.kind.as_str().to_owned(),
             status: error.status,
@@ -92,7 +102,7 @@ impl DisableRefused {
         (one.is_enabled, one.refused) = (false, Some(why));
         // Two nodes may have found the last two to be refused.
         if !after.credentials.iter().any(|one| one.is_enabled) {
-            self.node.credentials.keep(place);
+            self.node.credentials.forget_refusal(place);
             return Ok(());
         }
         after.updated_at = now;
@@ -114,7 +124,14 @@ impl DisableRefused {
         .await?;
         tx.commit().await?;
         self.tell(&before, &name, error);
-        self.node.state.publish().await
+        self.published(place).await
+    }
+
+    /// From now on this node knows what the database says of the credential.
+    async fn published(&self, place: CredentialPlace) -> Result<(), StateError> {
+        self.node.state.publish().await?;
+        self.node.credentials.forget_refusal(place);
+        Ok(())
     }
 
     fn tell(&self, provider: &Provider, credential: &str, error: &AttemptError) {

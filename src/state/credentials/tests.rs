@@ -91,6 +91,10 @@ fn the_account_with_the_most_left_comes_first_and_one_over_the_guard_last() {
     assert_ne!(chosen(&states, &provider, &of_session), Some(1), "over the guard it does not");
     let held = CredentialAsk { holder: Some(CredentialId(1)), ..of_session };
     assert_eq!(chosen(&states, &provider, &held), Some(1), "the history is there");
+    let tried = CredentialAsk { tried: &[place(1)], ..held };
+    assert_eq!(chosen(&states, &provider, &tried), None, "no other account has it");
+    let gone = CredentialAsk { holder: Some(CredentialId(9)), tried: &[], ..tried };
+    assert!(chosen(&states, &provider, &gone).is_some(), "the account is not used any more");
     assert!(!states.is_nearly_used_up(&provider, NOW));
     for id in [0, 2] {
         states.windows_seen(place(id), window(960, 60_000), NOW);
@@ -128,6 +132,11 @@ fn a_refused_credential_is_not_used_but_the_last_one_stays() {
     assert_eq!([(); 2].map(|()| chosen(&states, &provider, &ask(NOW))), [Some(1); 2]);
     assert!(!states.refuse(&provider, CredentialId(1), error()));
     assert_eq!(chosen(&states, &provider, &ask(NOW)), Some(1));
+    // An administrator enabled it since.
+    let mut provider = provider;
+    provider.credentials[0].since = NOW.plus_ms(1);
+    set_keys(&mut provider, 2);
+    assert_eq!(chosen(&states, &provider, &ask(NOW)), Some(0));
 }
 
 #[test]

@@ -77,7 +77,8 @@ impl CredentialStates {
         self.marked.notified().await;
     }
 
-    /// The changes that other nodes do not have yet; they count as sent then.
+    /// Takes the changes that other nodes do not have yet. One that then cannot be sent is marked
+    /// again ([`Self::mark_changed`]).
     pub fn take_updates(&self) -> Vec<CredentialUpdate> {
         let news = std::mem::take(&mut *self.news.lock());
         let update = |place| {

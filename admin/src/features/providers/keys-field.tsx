@@ -61,7 +61,7 @@ export function Keys({ form }: { form: UseFormReturn<Values> }) {
         <Button
           size="sm"
           icon={<Plus className="size-3.5" aria-hidden />}
-          onClick={() => append({ name: "", key: "", is_enabled: true, stored: "" })}
+          onClick={() => append({ name: "", key: "", is_enabled: true, stored: "", was: null })}
         >
           {t("providers.keys.add")}
         </Button>

@@ -32,14 +32,15 @@ test("a further key that was not typed keeps its text, and a copy has none", () 
   } as unknown as Provider;
   const form = values(provider);
   expect(body(form)).toMatchObject({
-    credentials: [{ name: "b", is_enabled: false }],
+    credentials: [{ name: "b" }],
     key_is_enabled: false,
     quota_guard: "95",
   });
+  expect("key_is_enabled" in body({ ...form, credentials: [] })).toBe(false);
   const [first] = form.credentials;
-  const typed = { name: " c ", key: "sk-c", is_enabled: true, stored: "" };
+  const typed = { name: " c ", key: "sk-c", is_enabled: true, stored: "", was: null };
   expect(body({ ...form, credentials: [first as typeof typed, typed] }).credentials).toEqual([
-    { name: "b", is_enabled: false },
+    { name: "b" },
     { name: "c", key: "sk-c", is_enabled: true },
   ]);
   expect(copied(provider, "copy")).toMatchObject({ credentials: [], key_is_enabled: true });

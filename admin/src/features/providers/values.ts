@@ -51,7 +51,13 @@ export interface Values extends Record<(typeof MONEY)[number] | (typeof TIMEOUTS
   query: string;
   path_template: string;
   /** Further keys. `stored`: the masked text of one that is known to the gateway. */
-  credentials: { name: string; key: string; is_enabled: boolean; stored: string }[];
+  credentials: {
+    name: string;
+    key: string;
+    is_enabled: boolean;
+    stored: string;
+    was: boolean | null;
+  }[];
   key_is_enabled: boolean;
   quota_guard: string;
   is_enabled: boolean;
@@ -107,6 +113,7 @@ export function values(provider: Provider | undefined): Values {
       key: "",
       is_enabled: one.isEnabled,
       stored: one.key,
+      was: one.isEnabled,
     })),
     key_is_enabled: p?.keyIsEnabled ?? true,
     quota_guard: textOf(p?.quotaGuard),
@@ -207,12 +214,14 @@ export function body(form: Values): Omit<Body, "key"> & { key?: string } {
     custom_headers: redirects(form.custom_headers),
     query: redirects(form.query),
     path_template: orNull(form.path_template),
-    credentials: form.credentials.map(({ name, key, is_enabled }) => ({
+    // The gateway may have disabled one since: a switch is sent only if it was turned, or
+    // with a new text.
+    credentials: form.credentials.map(({ name, key, is_enabled, was }) => ({
       name: name.trim(),
       ...(key === "" ? {} : { key }),
-      is_enabled,
+      ...(is_enabled === was && key === "" ? {} : { is_enabled }),
     })),
-    key_is_enabled: form.key_is_enabled,
+    ...(form.credentials.length === 0 ? {} : { key_is_enabled: form.key_is_enabled }),
     quota_guard: orNull(form.quota_guard),
     is_enabled: form.is_enabled,
     weight: form.weight,

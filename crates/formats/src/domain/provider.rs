@@ -369,9 +369,11 @@ impl Provider {
         self.with_each_credential().iter().any(|one| one.credential_id() == id)
     }
 
-    /// The provider with this credential, or else as it is.
-    pub fn with_credential(self: &Arc<Self>, id: CredentialId) -> &Arc<Self> {
-        self.variants.iter().find(|one| one.credential_id() == id).unwrap_or(self)
+    /// The provider with the first of its credentials that is enabled.
+    pub fn with_enabled_credential(self: &Arc<Self>) -> &Arc<Self> {
+        let is_enabled =
+            |one: &&Arc<Self>| one.credential.as_ref().is_some_and(|one| one.is_enabled);
+        self.variants.iter().find(is_enabled).unwrap_or(self)
     }
 
     /// Its credential and the secret parts of its headers, without empty ones.

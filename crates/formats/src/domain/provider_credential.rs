@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::clock::Timestamp;
 use super::credentials::Credentials;
 use super::ids::CredentialId;
 use super::provider::{LastError, Provider};
@@ -17,7 +18,7 @@ pub const KEY_NAME: &str = "key";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderCredential {
-    /// Changes with the text, and when the credential is enabled after a refusal.
+    /// Changes with the text.
     pub id: CredentialId,
     /// The administrator's name for it, as in decision chains and metrics. The first is called
     /// [`KEY_NAME`].
@@ -27,13 +28,16 @@ pub struct ProviderCredential {
     /// Why the gateway itself disabled it: the provider refused it.
     #[serde(default)]
     pub refused: Option<LastError>,
+    /// When an administrator enabled it after a refusal: what was known before says nothing of it.
+    #[serde(default)]
+    pub since: Timestamp,
 }
 
 impl ProviderCredential {
     /// The credential in the `key` of a provider that had no other one.
     pub fn of_key() -> Self {
         let (id, name) = (CredentialId::KEY, KEY_NAME.to_owned());
-        Self { id, name, is_enabled: true, refused: None }
+        Self { id, name, is_enabled: true, refused: None, since: Timestamp::default() }
     }
 }
 

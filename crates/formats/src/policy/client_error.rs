@@ -107,15 +107,24 @@ const OPERATOR_PHRASES: &[&str] = &[
 const INVALID_KEY_NAMES: [&str; 4] =
     ["invalid_api_key", "authentication_error", "api_key_invalid", "account_deactivated"];
 
-/// Phrases of such errors, in lower case.
+/// How messages of such errors begin, in lower case. Further on, a message may repeat the client's
+/// text.
 const INVALID_KEY_PHRASES: [&str; 6] = [
     "api key not valid",
     "api key expired",
     "invalid api key",
     "incorrect api key",
-    "api key has been disabled",
-    "organization has been disabled",
+    "this api key has been disabled",
+    DISABLED_ACCOUNT,
 ];
+
+const DISABLED_ACCOUNT: &str = "this organization has been disabled";
+
+/// Codes and types of errors about an account without credit.
+const EMPTY_NAMES: [&str; 2] = ["insufficient_quota", "billing_error"];
+
+/// How messages begin that an account cannot be used now, in lower case.
+const EMPTY_PHRASES: [&str; 3] = ["your credit balance", "credit balance", DISABLED_ACCOUNT];
 
 /// Statuses that say that the request is at fault (RFC 9110), whatever the body says.
 const REQUEST_STATUSES: [u16; 10] = [400, 404, 405, 411, 413, 414, 415, 417, 422, 431];
@@ -199,21 +208,23 @@ pub enum CredentialFault {
 }
 
 /// What is wrong with the credential, if that is what the reply says. A 403 may also be about the
-/// model or the region.
+/// model or the region. A 400 of the type `invalid_request_error` may be the client's: only its
+/// code says that the credential is not valid.
 pub fn credential_fault(reply: &ErrorReply<'_>) -> Option<CredentialFault> {
-    let names = [reply.code, reply.kind].into_iter().flatten();
-    let is_named = |names: &[&str], name: &str| names.iter().any(|n| n.eq_ignore_ascii_case(name));
     let said = reply.message.unwrap_or_default().to_lowercase();
-    let says_invalid = || {
-        names.clone().any(|name| is_named(&INVALID_KEY_NAMES, name))
-            || INVALID_KEY_PHRASES.iter().any(|phrase| said.contains(phrase))
+    let says = |names: &[&str], phrases: &[&str]| {
+        let sent = [reply.code, reply.kind].into_iter().flatten();
+        let is_named =
+            sent.into_iter().any(|one| names.iter().any(|n| n.eq_ignore_ascii_case(one)));
+        is_named || phrases.iter().any(|phrase| said.starts_with(phrase))
     };
-    let says_empty = || said.contains("credit balance") || said.contains("insufficient_quota");
+    let may_be_clients = reply.status == 400 && reply.kind == Some("invalid_request_error");
+    let phrases = if may_be_clients { &[][..] } else { &INVALID_KEY_PHRASES };
     match reply.status {
         401 => Some(CredentialFault::Refused),
-        400 | 403 if says_invalid() => Some(CredentialFault::Refused),
+        400 | 403 if says(&INVALID_KEY_NAMES, phrases) => Some(CredentialFault::Refused),
         402 | 429 => Some(CredentialFault::UsedUp),
-        400 | 403 if says_empty() => Some(CredentialFault::UsedUp),
+        400 | 403 if says(&EMPTY_NAMES, &EMPTY_PHRASES) => Some(CredentialFault::UsedUp),
         _ => None,
     }
 }
@@ -328,6 +339,10 @@ mod tests {
             (400, Some("INVALID_ARGUMENT"), "API key not valid. Please pass one.", Some(Refused)),
             (400, Some("invalid_request_error"), "Your credit balance is too low", Some(UsedUp)),
             (400, Some("invalid_request_error"), "messages: must alternate", None),
+            (400, Some("invalid_request_error"), "Invalid API key: unknown field", None),
+            (400, Some("INVALID_ARGUMENT"), "model “invalid api key” does not exist", None),
+            (403, None, "not allowed: “your credit balance”", None),
+            (400, Some("insufficient_quota"), "no", Some(UsedUp)),
             (402, None, "", Some(UsedUp)),
             (429, Some("rate_limit_error"), "slow down", Some(UsedUp)),
             (500, Some("authentication_error"), "no", None),

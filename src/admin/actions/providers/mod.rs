@@ -149,7 +149,9 @@ async fn edit_provider(call: Call, body: Edit<OfProvider, ProviderFields>) -> Re
     };
     let old_key = stored.key.clone();
     let mut wanted = credentials::merge(stored, key, headers)?;
-    further.merge(&mut after.provider, &old_key, &mut wanted, call.now)?;
+    if renews {
+        further.merge(&mut after.provider, &old_key, &mut wanted, call.now)?;
+    }
     destination::check(&before.provider, &after.provider, &wanted)?;
     if !wanted.keeps_key {
         check_key(&after.provider, &wanted.credentials.key)?;

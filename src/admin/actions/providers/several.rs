@@ -57,7 +57,9 @@ impl WantedCredentials {
             Patch::Keep => stored.iter().skip(1).map(CredentialEntry::kept).collect(),
         };
         if entries.is_empty() {
-            return Ok(());
+            let is_unused = self.key_is_enabled == Some(false);
+            let refusal = || ApiError::because(Code::INVALID_FORMAT, Reason::OnlyKey);
+            return if is_unused { Err(refusal().field("key_is_enabled")) } else { Ok(()) };
         }
         let newest = stored.iter().map(|one| one.id.0).max().unwrap_or_default();
         let mut next = now.0.max(newest);
@@ -65,7 +67,7 @@ impl WantedCredentials {
             next += 1;
             CredentialId(next)
         };
-        let first = self.first(&stored, old_key, merged, &mut fresh);
+        let first = self.first(&stored, old_key, merged, now, &mut fresh);
         provider.credentials.push(first);
         for (index, entry) in entries.into_iter().enumerate() {
             let CredentialEntry { name, key, is_enabled } = entry;
@@ -87,11 +89,15 @@ impl WantedCredentials {
                 check_key(provider, key)
                     .map_err(|error| error.field(&format!("credentials[{index}].key")))?;
             }
-            let renews =
-                old.is_none() || key.as_ref().is_some_and(|key| self.is_new(old_text, key));
+            let is_another = key.as_ref().is_some_and(|key| old_text != Some(key));
+            let is_entered = key.is_some() && (is_another || !self.by_document);
             let mut one = old.cloned().unwrap_or_else(ProviderCredential::of_key);
             one.name = name;
-            set(&mut one, renews, is_enabled, self.by_document, &mut fresh);
+            if old.is_none() || is_another {
+                one.id = fresh();
+            }
+            let is_enabled = is_enabled.unwrap_or(one.is_enabled || is_entered || self.by_document);
+            self.switch(&mut one, is_entered, is_enabled, now);
             merged.credentials.others.push((one.id, text.clone()));
             provider.credentials.push(one);
         }
@@ -104,36 +110,36 @@ impl WantedCredentials {
         stored: &[ProviderCredential],
         old_key: &Secret,
         merged: &Merged,
+        now: Timestamp,
         fresh: &mut impl FnMut() -> CredentialId,
     ) -> ProviderCredential {
         let mut first = stored.first().cloned().unwrap_or_else(ProviderCredential::of_key);
-        let key_is_new = !merged.keeps_key && self.is_new(Some(old_key), &merged.credentials.key);
-        let is_enabled = self.key_is_enabled.unwrap_or(first.is_enabled || key_is_new);
+        let is_another = !merged.keeps_key && *old_key != merged.credentials.key;
+        let is_entered = !merged.keeps_key && (is_another || !self.by_document);
         // The first list leaves the credential as it is: its account is known by this number.
-        let renews = key_is_new && !stored.is_empty();
-        set(&mut first, renews, is_enabled, self.by_document, fresh);
+        if is_another && !stored.is_empty() {
+            first.id = fresh();
+        }
+        let is_enabled = self.key_is_enabled.unwrap_or(first.is_enabled || is_entered);
+        self.switch(&mut first, is_entered, is_enabled, now);
         first
     }
 
-    /// Whether a text that was sent is another one, or is entered again by an administrator.
-    fn is_new(&self, old: Option<&Secret>, sent: &Secret) -> bool {
-        !self.by_document || old != Some(sent)
-    }
-}
-
-/// Sets the switch of a credential. One that has another text, or that an administrator enables
-/// after a refusal, gets a number of its own: what is known of the old one says nothing of it.
-fn set(
-    one: &mut ProviderCredential,
-    renews: bool,
-    is_enabled: bool,
-    by_document: bool,
-    fresh: &mut impl FnMut() -> CredentialId,
-) {
-    if renews || (one.refused.is_some() && is_enabled && !by_document) {
-        (one.id, one.refused) = (fresh(), None);
-    }
-    if one.refused.is_none() {
-        one.is_enabled = is_enabled;
+    /// Sets the switch of a credential. If its text was entered, or an administrator enables it
+    /// after a refusal, what is known of it from before says nothing any more. It keeps its number,
+    /// which names its account, unless its text is another one.
+    fn switch(
+        &self,
+        one: &mut ProviderCredential,
+        is_entered: bool,
+        is_enabled: bool,
+        now: Timestamp,
+    ) {
+        if is_entered || (one.refused.is_some() && is_enabled && !self.by_document) {
+            (one.refused, one.since) = (None, now);
+        }
+        if one.refused.is_none() {
+            one.is_enabled = is_enabled;
+        }
     }
 }
