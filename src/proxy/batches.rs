@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::StatusCode;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -33,6 +34,8 @@ use crate::upstream::probe::fetch;
 
 /// Of the results' head, and of each piece of them.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
+/// Of all results of a batch.
+const RESULTS_TIME_LIMIT: Duration = Duration::from_secs(600);
 /// The longest result, in bytes. A longer one is estimated.
 const MOST_OF_LINE: usize = 32 * 1024 * 1024;
 
@@ -57,16 +60,26 @@ pub(super) async fn polled(
     if has_ended {
         let mut results = Results::new(gateway.node.state.snapshot(), record.clone(), batch);
         if let Some(call) = results_of(collection, id, &said) {
-            read(provider, &call, &mut results).await?;
+            let reading = read(provider, &call, &mut results);
+            let is_there = tokio::time::timeout(RESULTS_TIME_LIMIT, reading).await;
+            let is_there = is_there.map_err(|_| "its results took longer than 10 minutes")??;
+            if !is_there && gateway.pending_replies.misses(provider.id, id) {
+                let why = "the provider does not have its results any more";
+                late_bill::lost(gateway, (provider.id, id), why);
+            }
+            if !is_there {
+                return Err("its results were not found".to_owned());
+            }
         }
         late_bill::batch_ended(gateway, (provider.id, id), results.charge());
     }
-    let own = formats::batch::with_own_address(body).unwrap_or_else(|| body.to_vec());
-    let own = String::from_utf8_lossy(&own).into_owned();
+    gateway.pending_replies.found(provider.id, id);
+    let own = formats::batch::with_own_address(body).and_then(|own| String::from_utf8(own).ok());
+    let own = own.unwrap_or_else(|| said.to_string());
     let account = (provider.id, provider.credential_id());
     let now = held::of_record(&record, account, (collection, id), own, !has_ended);
     if let Some(now) = now {
-        held::note_batch(gateway, now).await;
+        held::renew(gateway, collection, now).await;
     }
     Ok(())
 }
@@ -81,11 +94,18 @@ fn results_of(collection: &Collection, id: &str, said: &Value) -> Option<StoredC
     Some(StoredCall::get(&route::FILES, file, route::CONTENT))
 }
 
-/// Reads the results to their end.
-async fn read(provider: &Provider, call: &StoredCall, results: &mut Results) -> Result<(), String> {
+/// Reads the results to their end; `false`: the provider does not have them.
+async fn read(
+    provider: &Provider,
+    call: &StoredCall,
+    results: &mut Results,
+) -> Result<bool, String> {
     let answer = fetch(provider, ProviderCall::Stored(call), TIME_LIMIT).await;
     let mut answer = answer.map_err(|error| error.text)?;
-    if answer.status() != http::StatusCode::OK {
+    if matches!(answer.status(), StatusCode::NOT_FOUND | StatusCode::GONE) {
+        return Ok(false);
+    }
+    if answer.status() != StatusCode::OK {
         return Err(format!("the results were answered with {}", answer.status()));
     }
     let (mut line, mut is_cut) = (Vec::new(), false);
@@ -103,7 +123,7 @@ async fn read(provider: &Provider, call: &StoredCall, results: &mut Results) -> 
         }
     }
     results.add(&line, is_cut);
-    Ok(())
+    Ok(true)
 }
 
 /// The results that were read so far.

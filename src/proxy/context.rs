@@ -146,6 +146,11 @@ impl RequestContext {
         self.format == WireFormat::AltCli && !self.asked_for_events()
     }
 
+    /// Whether it makes a batch.
+    pub fn makes_batch(&self) -> bool {
+        self.record.as_ref().is_some_and(|record| record.batch().is_some())
+    }
+
     /// Adds a decision about a provider to the decision chain.
     pub fn decide(&mut self, provider: &Provider, step: DecisionStep, why: &str) {
         self.push_decision(Decision {

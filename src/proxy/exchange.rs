@@ -14,7 +14,7 @@ use pingora::{Error, ErrorType, Result};
 
 use super::context::RequestContext;
 use super::gateway::Gateway;
-use super::held::{self, Said};
+use super::held::Said;
 use super::late_bill::{self, SeenBy};
 use super::record::Ending;
 use super::upstream::attempt::Attempt;
@@ -146,22 +146,19 @@ impl Exchange {
         }
     }
 
-    /// Notes what the provider says of a batch or a file, before the client knows it by its id.
-    pub async fn note_held(&mut self) {
-        let Some(attempt) = &self.attempt else { return };
-        let object = attempt.incoming.released().and_then(ForwardedReply::object);
-        let (Some(object), Some(record)) = (object, &self.request.record) else { return };
-        let Some(key) = record.caller.key_id() else { return };
+    /// What the provider says of a batch or a file, to be noted before the client knows its id.
+    pub(super) fn said_of_held(&self) -> Option<Box<Said>> {
+        let (attempt, record) = (self.attempt.as_ref()?, self.request.record.as_ref()?);
+        let object = attempt.incoming.released()?.object()?;
         let ask = record.body.as_ref().and_then(|body| body.ask.as_ref());
-        let said = Said {
-            key,
+        Some(Box::new(Said {
+            operation: record.operation.clone(),
+            key: record.caller.key_id()?,
             account: (attempt.provider.id, attempt.provider.credential_id()),
             at: self.request.started_at,
             object,
             requests: ask.and_then(|ask| ask.batch.clone()),
-        };
-        let (gateway, operation) = (Arc::clone(&self.request.gateway), record.operation.clone());
-        held::note(&gateway, &operation, said).await;
+        }))
     }
 
     /// The next bytes complete the reply that is being written.
@@ -246,16 +243,20 @@ impl Exchange {
     fn close(&mut self, ending: &Ending) {
         if let Some(mut record) = self.request.record.take() {
             let trace = self.request.trace.take();
-            let batch = record.batch().and_then(|_| self.id_of_object());
-            match (batch, self.in_background()) {
-                (Some(batch), _) => {
-                    late_bill::keep_open(*record, &self.request, trace, ending, batch);
+            if record.batch().is_some() {
+                let sent = self.attempt.as_ref().filter(|attempt| attempt.may_have_made);
+                match (sent.and_then(|_| self.id_of_object()), sent) {
+                    (Some(id), _) => {
+                        late_bill::keep_open(*record, &self.request, trace, ending, id);
+                    }
+                    (None, Some(_)) => late_bill::unseen(*record, &self.request, trace, ending),
+                    (None, None) => record.settle(&self.request, trace, ending),
                 }
-                (None, Some((reply, peek))) => {
-                    record.note_bill(Some(late_bill::expected(&self.request, &record, peek)));
-                    late_bill::keep_open(*record, &self.request, trace, ending, reply.to_owned());
-                }
-                (None, None) => record.settle(&self.request, trace, ending),
+            } else if let Some((reply, peek)) = self.in_background() {
+                record.note_bill(Some(late_bill::expected(&self.request, &record, peek)));
+                late_bill::keep_open(*record, &self.request, trace, ending, reply.to_owned());
+            } else {
+                record.settle(&self.request, trace, ending);
             }
         }
     }

@@ -74,6 +74,7 @@ pub(super) async fn list(
 
 /// What a provider says of a batch or a file in its reply to a call of the key.
 pub(super) struct Said {
+    pub operation: Operation,
     pub key: KeyId,
     /// The account that was asked.
     pub account: CredentialPlace,
@@ -85,8 +86,8 @@ pub(super) struct Said {
 }
 
 /// Notes what the reply to a call says.
-pub(super) async fn note(gateway: &Gateway, operation: &Operation, said: Said) {
-    let (collection, is_new) = match operation {
+pub(super) async fn note(gateway: &Gateway, said: Said) {
+    let (collection, is_new) = match &said.operation {
         Operation::Endpoint(endpoint) => (Collection::made_by(endpoint), true),
         Operation::Stored(call) if call.method == Method::DELETE => {
             return delete(gateway, said.key, &call.id).await;
@@ -107,22 +108,31 @@ pub(super) async fn note(gateway: &Gateway, operation: &Operation, said: Said) {
         body: said.object.to_string(),
         requests: said.requests.as_deref().cloned().filter(|_| !collection.is_of_batches()),
     };
-    if !collection.is_of_batches() {
-        return put(gateway, object).await;
-    }
-    if !is_new && has_ended(collection, &said.object) {
+    if collection.is_of_batches() && !is_new && has_ended(collection, &said.object) {
         gateway.pending_replies.hurry(said.account.0, id);
     }
-    note_batch(gateway, object).await;
+    match is_new {
+        true => put(gateway, object).await,
+        false => renew(gateway, collection, object).await,
+    }
 }
 
-/// Notes one, or what its provider says of it now.
-pub(super) async fn put(gateway: &Gateway, object: AccountObject) {
+async fn put(gateway: &Gateway, object: AccountObject) {
     let (key, id) = (object.key, object.id.clone());
     let account = (object.provider, object.credential);
     if run(gateway, move |store| async move { store.put_object(&object).await }).await.is_ok() {
         gateway.stored_history.note(key, &id, account);
     }
+}
+
+/// Notes that a batch is billed, without waiting for the database.
+pub(super) fn close(gateway: &Gateway, key: KeyId, id: String) {
+    let store = gateway.node.store.clone();
+    gateway.io.spawn(async move {
+        if let Err(error) = store.close_object(key, &id).await {
+            tracing::error!(%error, id, "the database did not learn that a batch is billed");
+        }
+    });
 }
 
 /// Forgets one that was deleted.
@@ -131,8 +141,25 @@ pub(super) async fn delete(gateway: &Gateway, key: KeyId, id: &str) {
     let _ = run(gateway, move |store| async move { store.delete_object(key, &id).await }).await;
 }
 
-/// Notes a batch as its provider describes it, and the files that it has made.
-pub(super) async fn note_batch(gateway: &Gateway, batch: AccountObject) {
+/// Notes what a provider says of one now, and the files that a batch has made.
+pub(super) async fn renew(
+    gateway: &Gateway,
+    collection: &'static Collection,
+    object: AccountObject,
+) {
+    let Ok(known) = find(gateway, object.key, collection, &object.id).await else { return };
+    // Once a batch is billed, its files may be deleted.
+    if collection.is_of_batches() && known.as_ref().is_none_or(|known| known.is_open) {
+        add_files(gateway, &object).await;
+    }
+    let is_known =
+        |known: AccountObject| known.body == object.body && known.is_open <= object.is_open;
+    if !known.is_some_and(is_known) {
+        put(gateway, object).await;
+    }
+}
+
+async fn add_files(gateway: &Gateway, batch: &AccountObject) {
     let said: Value = serde_json::from_str(&batch.body).unwrap_or_default();
     for file in files_of(&said) {
         // The provider's own description is fetched with the file.
@@ -149,9 +176,8 @@ pub(super) async fn note_batch(gateway: &Gateway, batch: AccountObject) {
             requests: None,
             ..batch.clone()
         };
-        put(gateway, made).await;
+        let _ = run(gateway, move |store| async move { store.add_object(&made).await }).await;
     }
-    put(gateway, batch).await;
 }
 
 /// The files that hold the results of a batch of OpenAI's form.

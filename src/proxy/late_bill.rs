@@ -8,6 +8,7 @@ use rust_decimal::Decimal;
 
 use super::context::RequestContext;
 use super::gateway::Gateway;
+use super::held;
 use super::pending_replies::{PendingBatch, PendingReply};
 use super::record::{self, Ending, OpenRecord};
 use super::settle;
@@ -64,6 +65,34 @@ pub(super) fn keep_open(
     ending: &Ending,
     reply: String,
 ) {
+    let Some(pending) = unfinished(record, ctx, trace, ending, reply) else { return };
+    if let Some(key) = pending.record.key_id {
+        ctx.gateway.stored_history.note(key, &pending.reply, pending.holder());
+    }
+    if let Some(other) = ctx.gateway.pending_replies.keep(pending) {
+        bill_estimate(&ctx.gateway, other, "the provider gave its id to another reply");
+    }
+}
+
+/// Bills a batch that the provider may have made, but whose id is not known.
+pub(super) fn unseen(
+    record: OpenRecord,
+    ctx: &RequestContext,
+    trace: Option<Box<RequestTrace>>,
+    ending: &Ending,
+) {
+    if let Some(pending) = unfinished(record, ctx, trace, ending, String::new()) {
+        bill_estimate(&ctx.gateway, pending, "the provider did not say whether it made the batch");
+    }
+}
+
+fn unfinished(
+    record: OpenRecord,
+    ctx: &RequestContext,
+    trace: Option<Box<RequestTrace>>,
+    ending: &Ending,
+    reply: String,
+) -> Option<PendingReply> {
     let asked = record.asked.as_ref();
     let credential = asked.map_or(CredentialId::KEY, |asked| asked.provider.credential_id());
     let batch = record.batch().and_then(|batch| estimated(ctx, &record, batch));
@@ -74,15 +103,9 @@ pub(super) fn keep_open(
         record.cost_multiplier = multiplier;
         pending
     });
-    if let Some(mut pending) = PendingReply::new(reply, record, features, permit, batch) {
-        pending.credential = credential;
-        if let Some(key) = pending.record.key_id {
-            ctx.gateway.stored_history.note(key, &pending.reply, pending.holder());
-        }
-        if let Some(other) = ctx.gateway.pending_replies.keep(pending) {
-            bill_estimate(&ctx.gateway, other, "the provider gave its id to another reply");
-        }
-    }
+    let mut pending = PendingReply::new(reply, record, features, permit, batch)?;
+    pending.credential = credential;
+    Some(pending)
 }
 
 /// A batch, and what is billed if its results are never seen.
@@ -174,8 +197,11 @@ pub(super) fn fetched(
 
 /// Bills a reply whose end will not be seen, by the estimate.
 pub(super) fn lost(gateway: &Gateway, (provider, reply): (ProviderId, &str), why: &str) {
-    if let Some(pending) = gateway.pending_replies.take(provider, reply) {
-        bill_estimate(gateway, pending, why);
+    let Some(pending) = gateway.pending_replies.take(provider, reply) else { return };
+    let key = pending.record.key_id.filter(|_| pending.batch.is_some());
+    bill_estimate(gateway, pending, why);
+    if let Some(key) = key {
+        held::close(gateway, key, reply.to_owned());
     }
 }
 

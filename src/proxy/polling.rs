@@ -35,7 +35,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(15);
 /// Ticks between two looks for ended processes.
 const ADOPTING: u32 = 10;
 /// How long a batch is polled: providers give one up after a day.
-const BATCH_LIFETIME_MS: u64 = 3 * 24 * 60 * 60 * 1000;
+pub(super) const BATCH_LIFETIME_MS: u64 = 3 * 24 * 60 * 60 * 1000;
 /// Polls of one provider at once.
 const AT_ONCE: usize = 4;
 
@@ -186,7 +186,6 @@ async fn poll(
     let its = (provider.id, reply);
     match answer.status {
         200 if collection.is_of_batches() => {
-            gateway.pending_replies.found(provider.id, reply);
             batches::polled(gateway, provider, (collection, reply), &answer.body).await?;
         }
         200 => {

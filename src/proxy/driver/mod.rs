@@ -29,6 +29,7 @@ use self::wire::Wire;
 use crate::config::OnAbort;
 use crate::policy::failure::NetworkFailure;
 use crate::proxy::exchange::Exchange;
+use crate::proxy::held;
 use crate::proxy::service::{Service, bounded};
 use crate::proxy::upstream::failure::Failure;
 use crate::proxy::upstream::incoming::Incoming;
@@ -114,6 +115,7 @@ impl Driver<'_> {
         let running = self.client.ctx.running()?;
         running.request.waited += took;
         running.attempt.is_billable = self.wire.is_sent();
+        running.attempt.may_have_made = self.wire.is_sent();
         if self.wire.is_sent() {
             running.forwarding.was_alive(took);
             running.attempt.was_sent(took);
@@ -159,11 +161,13 @@ impl Driver<'_> {
                 }
             }
             let last = end && ctx.is_complete(end);
-            if last && ctx.forwarding().is_some_and(|now| now.is_about_held()) {
-                // Boxed: a stream needs no memory for this.
-                Box::pin(ctx.note_held()).await;
-            }
+            let said = ctx.forwarding().filter(|now| last && now.is_about_held());
+            let said = said.and_then(|_| ctx.said_of_held());
             service.response_body_filter(session, &mut body, last, ctx)?;
+            if let Some(said) = said {
+                // Boxed: a stream needs no memory for this. A batch is kept for its bill by now.
+                Box::pin(held::note(&service.gateway, *said)).await;
+            }
             if last || body.as_ref().is_some_and(|bytes| !bytes.is_empty()) {
                 self.write(body, last).await?;
             }
@@ -231,7 +235,7 @@ impl Driver<'_> {
 
     /// Stops the provider, or reads its reply to the end, as configured. If the provider has not
     /// received the complete request, it is always stopped. If the usage is known, nothing more is
-    /// read.
+    /// read. What is said of a batch that is made is always read: it cannot be stopped.
     async fn abort(&mut self) {
         let ctx = &mut self.client.ctx;
         let is_error =
@@ -239,7 +243,8 @@ impl Driver<'_> {
         if !ctx.request.is_open() || is_error {
             return;
         }
-        let result = if ctx.request.live.on_abort == OnAbort::Drain && self.wire.is_sent() {
+        let drains = ctx.request.live.on_abort == OnAbort::Drain || ctx.request.makes_batch();
+        let result = if drains && self.wire.is_sent() {
             self.wire.detach();
             let time = Duration::from_millis(ctx.request.live.abort_drain_ms);
             // Boxed: a stream needs no memory for this.

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::received::Received;
+use crate::config::Live;
 use crate::domain::endpoint::{ApiEndpoint, EndpointAsk, EndpointBody, Unit};
 use crate::domain::format::WireFormat;
 use crate::domain::named_model::NamedModel;
@@ -65,13 +66,14 @@ pub struct BatchPlaces {
 /// Reads the body: a large one on a blocking thread.
 ///
 /// # Errors
-/// When it is of another type than the endpoint takes, damaged, or names two models.
+/// When it is of another type than the endpoint takes, damaged, or names two models; when the budget
+/// of all bodies is used up.
 pub(super) async fn read(
     session: &Session,
     endpoint: &'static ApiEndpoint,
     route: &Route,
-    received: Received,
-    max_depth: usize,
+    mut received: Received,
+    live: &Live,
 ) -> Result<ReadBody, Refusal> {
     let content_type = session.req_header().headers.get(CONTENT_TYPE);
     let content_type = content_type.and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -82,6 +84,11 @@ pub(super) async fn read(
     }
     let path_model = route.model_in_path.clone();
     let bytes = received.pieces.iter().map(Bytes::len).sum::<usize>();
+    let (max_depth, most) = (live.max_json_depth, live.max_inflight_body_bytes);
+    if boundary.is_none() && received.pieces.len() > 1 {
+        // It is joined below, and one of the two is released after that.
+        received.reservation.hold_beside_body(bytes.saturating_mul(2), most)?;
+    }
     let reading = by_size(bytes, move || {
         let limits = PeekLimits { max_depth };
         let Some(boundary) = boundary else {
@@ -90,7 +97,6 @@ pub(super) async fn read(
                 pieces => pieces.concat().into(),
             };
             if endpoint.path == route::MESSAGE_BATCHES.path {
-                // Not held twice.
                 let received = Received { pieces: vec![whole.clone()], ..received };
                 let ask = endpoint_ask::read(endpoint, &whole, None)?;
                 return Ok(of_batch(received, ask, None, batch::of_messages(&whole, limits)?));
@@ -106,7 +112,9 @@ pub(super) async fn read(
         };
         of_form(endpoint, received, &boundary, limits)
     });
-    reading.await.ok_or(Refusal::Internal)?
+    let mut read = reading.await.ok_or(Refusal::Internal)??;
+    read.received.reservation.hold(bytes, most)?;
+    Ok(read)
 }
 
 /// Reads a form.

@@ -129,13 +129,12 @@ pub(in crate::proxy) async fn body(
         .then(|| Arc::clone(&ctx.gateway.cache_sessions.key));
     let mut print = None;
     let inbound = if let Some(endpoint) = route.operation.endpoint() {
-        let depth = ctx.live.max_json_depth;
         if endpoint.is_held() && identified.caller.key_id().is_none() {
             let why = "batches and files belong to the key that makes them: use one";
             return Err(Refusal::BadRequest(why.to_owned()).into());
         }
         // Boxed: replies need no memory for this.
-        let reading = endpoint_body::read(session, endpoint, route, received, depth);
+        let reading = endpoint_body::read(session, endpoint, route, received, &ctx.live);
         let mut read = Box::pin(reading).await?;
         let account = match endpoint.path == route::BATCHES.path {
             true => {

@@ -20,9 +20,11 @@ use crate::policy::session::{self, SessionHints};
 use crate::proxy::caller::Principal;
 use crate::proxy::context::RequestContext;
 use crate::proxy::held::{self, NoAnswer};
+use crate::proxy::polling::BATCH_LIFETIME_MS;
 use crate::proxy::record::BodyFacts;
 use crate::proxy::reply::refusal::Refusal;
 use crate::state::CredentialPlace;
+use crate::store::AccountObject;
 
 impl From<NoAnswer> for Refusal {
     fn from(_: NoAnswer) -> Self {
@@ -132,7 +134,11 @@ async fn holder(
             Some(batch) => held::find(&ctx.gateway, key, &route::BATCHES, batch).await?,
             None => None,
         };
-        if found.is_open || made_by.is_some_and(|batch| batch.is_open) {
+        // A batch is billed within its lifetime, whether or not the database learned of it.
+        let age = |one: &AccountObject| u64::try_from(ctx.now().since(one.created_at));
+        let is_over = |one: &AccountObject| age(one).is_ok_and(|age| age > BATCH_LIFETIME_MS);
+        let is_open = |one: &AccountObject| one.is_open && !is_over(one);
+        if is_open(&found) || made_by.is_some_and(|batch| is_open(&batch)) {
             return Err(not_billed(&route::BATCHES));
         }
     }

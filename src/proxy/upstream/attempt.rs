@@ -43,6 +43,9 @@ pub struct Attempt {
     /// The complete request was sent and no error has come: the provider may be working on it, and
     /// may bill for it.
     pub is_billable: bool,
+    /// The complete request was sent, and the provider has not answered with an error: a batch may
+    /// exist there.
+    pub may_have_made: bool,
     /// The rendered request, until it is sent.
     pub(in crate::proxy) rendered: Rendered,
     pub incoming: Incoming,
@@ -68,6 +71,7 @@ impl Attempt {
             token: None,
             timing: Timing::default(),
             is_billable: false,
+            may_have_made: false,
             rendered: Rendered::default(),
             incoming: Incoming::Awaited,
         }
@@ -139,7 +143,7 @@ impl Attempt {
     pub(super) fn begin(&mut self, live: &Live, stream: bool, left: TimeLeft) {
         self.began = Instant::now();
         self.timing = Timing::start(self.began, &self.provider, live, stream, left);
-        self.is_billable = false;
+        (self.is_billable, self.may_have_made) = (false, false);
         self.incoming = Incoming::Awaited;
     }
 

@@ -44,6 +44,7 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
         request.gateway.upstreams.token_refused(&attempt.provider, token);
     }
     if !head.status.is_success() {
+        attempt.may_have_made = false;
         attempt.incoming = Incoming::Error(Box::new(ErrorBody::new(head, format)));
         return Ok(());
     }

@@ -13,7 +13,7 @@ use super::final_answer;
 use super::forwarding::Forwarding;
 use super::incoming::BreakCause;
 use crate::domain::provider::Provider;
-use crate::domain::record::{Decision, DecisionStep};
+use crate::domain::record::{Decision, DecisionStep, RequestOutcome};
 use crate::otlp::AttemptEnd;
 use crate::policy::breaker::{Suspect, USERS_NEEDED};
 use crate::policy::classify::{self, AttemptFailure, Counts, Situation, Verdict};
@@ -22,6 +22,7 @@ use crate::policy::error_rules::ReadyRule;
 use crate::policy::failure::{FailureKind, UnusableReply};
 use crate::proxy::context::{RequestContext, millis};
 use crate::proxy::reply::give_up::GiveUp;
+use crate::proxy::reply::refusal::Refusal;
 use crate::state::health::Setback;
 use crate::state::health::attempts::Failed;
 
@@ -43,9 +44,11 @@ pub(in crate::proxy) fn failed(
         // What the client has received is billed, and so is the input of a request that the
         // provider received completely.
         attempt.note_partial_usage(request);
-        return (None, error);
+        // The batch that it has made stays open.
+        return (request.makes_batch().then_some(attempt), error);
     }
     let failure = failure::take(&mut error);
+    attempt.may_have_made &= failure.reply().is_none();
     if attempt.incoming.released().is_some() {
         let (problem, mut cause) = (attempt.incoming.problem(), attempt.incoming.cause());
         if problem.is_none() && failure.may_be_of_content() {
@@ -164,7 +167,8 @@ fn classified(
     request.gateway.node.metrics.attempt(&attempt.provider.name, verdict.class.as_str());
     forwarding.was_alive(attempt.alive());
     let has_time = forwarding.has_time() && !(is_late && attempt.had_a_share());
-    let again = verdict.next == classify::Next::SameProviderAgain && has_time;
+    let is_last = attempt.may_have_made && request.makes_batch();
+    let again = verdict.next == classify::Next::SameProviderAgain && has_time && !is_last;
     let now = request.now();
     let by = if other.is_some() {
         attempt.counts = Counts::No;
@@ -180,20 +184,18 @@ fn classified(
         let setback = Setback { counts: attempt.counts, by, cooldown_until };
         attempt.ticket.failed(now, setback);
     }
-    let step = match verdict.next {
-        classify::Next::ClientError { .. } => DecisionStep::ClientError,
-        _ if again => DecisionStep::Retried,
-        _ => DecisionStep::AttemptFailed,
-    };
     let why = match (&rule, other) {
         (Some(rule), _) => rule.label(),
         (None, Some(other)) => format!("{}; {}", verdict.reason, other.why),
         (None, None) => verdict.reason.to_owned(),
     };
-    decide_failure(request, &attempt, &failure, step, &why);
+    decide_failure(request, &attempt, &failure, step(&verdict, again), &why);
     if let classify::Next::ClientError { status } = verdict.next {
         let answer = final_answer::of_client_error(request, &failure, status, rule.as_deref());
         return (Some(attempt), GiveUp::ClientError(answer).into());
+    }
+    if is_last {
+        return (Some(attempt), of_batch(&failure).into());
     }
     error.set_retry(true);
     if again {
@@ -202,6 +204,20 @@ fn classified(
     forwarding.tally.add(failure, now, request.live.retry.max_cooldown_ms);
     forwarding.tally.refused_requests += u32::from(verdict.refuses_request());
     (None, error)
+}
+
+/// The answer if a batch may have been made: a second one would cost as much again.
+fn of_batch(failure: &Failure) -> GiveUp {
+    let refusal = Refusal::UpstreamFailed { message: failure.public() };
+    GiveUp::Refused { refusal, outcome: RequestOutcome::UpstreamFailed }
+}
+
+const fn step(verdict: &Verdict, again: bool) -> DecisionStep {
+    match verdict.next {
+        classify::Next::ClientError { .. } => DecisionStep::ClientError,
+        _ if again => DecisionStep::Retried,
+        _ => DecisionStep::AttemptFailed,
+    }
 }
 
 /// Notes whether the provider's circuit counts a failure, and whose request it was.

@@ -407,12 +407,58 @@ async fn a_batch_that_expired_or_failed_costs_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_that_is_lost_is_billed_by_its_estimate() {
     let fixture = fixture(&[]).await;
-    assert_eq!(send(fixture.post(MESSAGES, &messages(&["m"; 2]))).await.0, 200);
+    let (status, batch) = send(fixture.post(MESSAGES, &messages(&["m"; 2]))).await;
+    assert_eq!(status, 200, "{batch}");
     mock(&fixture, json!({"status": 404})).await;
+    assert_estimate(&fixture).await;
+    mock(&fixture, json!({})).await;
+    let path = format!("{MESSAGES}/{}", batch["id"].as_str().unwrap());
+    assert_eq!(deleted(&fixture, &path).await["type"], "message_batch_deleted");
+}
+
+/// The one record is the estimate of two messages.
+async fn assert_estimate(fixture: &Fixture) {
     let log = fixture.gateway.logs(1).await;
-    assert_eq!((&log[0]["estimated"], &log[0]["outputTokens"]), (&json!(true), &json!(1280)));
+    let figures = (&log[0]["estimated"], &log[0]["outputTokens"]);
+    assert_eq!(figures, (&json!(true), &json!(1280)), "{}", log[0]);
     let likely = Decimal::new(1_280, 6)..Decimal::new(1_400, 6);
     assert!(likely.contains(&usd(&log[0]["costUsd"])), "{}", log[0]);
+    assert_eq!(usage(fixture, "reserved").await, Decimal::ZERO);
+}
+
+/// What the provider says of a batch is read although nobody waits for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_leaves_pays_for_its_batch() {
+    for (delay_ms, is_read) in [(400, true), (600_000, false)] {
+        let fixture = fixture(&[("TOLLGATE_PROXY_ABORT_DRAIN", "2s")]).await;
+        mock(&fixture, json!({"delay_ms": delay_ms})).await;
+        let asking = tokio::spawn(fixture.post(MESSAGES, &messages(&["m"; 2])).send());
+        fixture.upstream.stats("started=1").await;
+        asking.abort();
+        mock(&fixture, json!({})).await;
+        if !is_read {
+            assert_estimate(&fixture).await;
+            continue;
+        }
+        assert_cost(&bill(&fixture, MESSAGES).await, 2 * EACH);
+        let (status, list) = stored::call(&fixture, "GET", MESSAGES, &fixture.key).await;
+        assert_eq!(status, 200, "{list}");
+        assert_eq!(list["data"].as_array().unwrap().len(), 1, "{list}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_that_may_have_been_made_is_not_made_again() {
+    for fault in [json!({"hang_up": true}), json!({"html": true}), json!({"empty": true})] {
+        let fixture = fixture(&[]).await;
+        let second = json!({"name": "second", "priority": 9});
+        fixture.gateway.provider("native", &fixture.upstream.url, second).await;
+        mock(&fixture, fault.clone()).await;
+        let (status, said) = send(fixture.post(MESSAGES, &messages(&["m"; 2]))).await;
+        assert_eq!(status, 502, "{fault}: {said}");
+        assert_eq!(fixture.upstream.requests().await.len(), 1, "{fault}");
+        assert_estimate(&fixture).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -22,6 +23,10 @@ use crate::domain::named_model::NamedModel;
 
 /// The most models of one batch.
 const MOST_MODELS: usize = 64;
+/// The most groups of one batch.
+const MOST_GROUPS: usize = 1_000;
+/// At this level groups differ only in the model, and in whether the output has a bound.
+const COARSEST: u32 = 4;
 /// What names a further model of a batch.
 pub const MODELS: &str = "a request of the batch";
 /// The paths that lines may name, and the form of their bodies.
@@ -155,8 +160,7 @@ struct Reading {
     ask: BatchAsk,
     format: WireFormat,
     limits: PeekLimits,
-    /// By model, bound of the output, answers, and length of the input.
-    groups: BTreeMap<(usize, Option<u64>, u64, u64), BatchGroup>,
+    groups: Groups,
     peek: Box<Peek>,
     bodies: Vec<Range<usize>>,
     names: Vec<Range<usize>>,
@@ -187,22 +191,19 @@ impl Reading {
         }
         self.bodies.push(at..at + own.body_len);
         let (max_tokens, choices) = own.output_bound(self.format);
-        let (max_tokens, choices) = (max_tokens.map(rounded), rounded(choices));
-        let (input, input_bound) = (count::from_peek(&own), count::bound_from_peek(&own));
-        let key = (place, max_tokens, choices, rounded(input));
-        let group = self.groups.entry(key).or_insert(BatchGroup {
+        self.groups.add(BatchGroup {
             model: place,
-            count: 0,
-            input: 0,
-            input_bound: 0,
-            max_tokens,
-            choices,
+            count: 1,
+            input: count::from_peek(&own),
+            input_bound: count::bound_from_peek(&own),
+            max_tokens: max_tokens.map(|most| rounded(most, 0)),
+            choices: rounded(choices, 0),
         });
-        group.count += 1;
-        group.input = group.input.saturating_add(input);
-        group.input_bound = group.input_bound.max(input_bound);
         let Peek { named, features, .. } = &mut *self.peek;
         add_new(named, own.named);
+        if named.len() > MOST_MODELS {
+            return Err(bad("the requests of a batch may name at most 64 further models"));
+        }
         // As for an endpoint's own members alone.
         if !ApiEndpoint::of(&self.ask.path).is_some_and(ApiEndpoint::has_units) {
             add_new(features, own.features);
@@ -217,7 +218,7 @@ impl Reading {
         self.peek.model = Some(first.clone());
         let named = others.iter().map(|name| NamedModel { member: MODELS, name: name.clone() });
         self.peek.named.extend(named);
-        self.ask.groups = self.groups.into_values().collect();
+        self.ask.groups = self.groups.by_key.into_values().collect();
         let Self { ask, peek, bodies, names, .. } = self;
         Ok(BatchRequests { ask, peek, bodies, names })
     }
@@ -231,9 +232,56 @@ fn add_new<T: PartialEq>(all: &mut Vec<T>, new: Vec<T>) {
     }
 }
 
-/// At least the number, and at most an eighth more: so few groups hold many requests.
-const fn rounded(number: u64) -> u64 {
-    let unit = 1_u64 << (63 - (number | 1).leading_zeros()).saturating_sub(3);
+/// The requests that were read so far, those that cost nearly the same together.
+#[derive(Default)]
+struct Groups {
+    /// By model, bound of the output, answers, and length of the input.
+    by_key: BTreeMap<(usize, Option<u64>, u64, u64), BatchGroup>,
+    /// How coarse the key is: from 0 to [`COARSEST`].
+    level: u32,
+}
+
+impl Groups {
+    /// Adds requests. Too many groups become fewer: their reservation is then higher.
+    fn add(&mut self, group: BatchGroup) {
+        self.insert(group);
+        while self.by_key.len() > MOST_GROUPS && self.level < COARSEST {
+            self.level += 1;
+            for group in std::mem::take(&mut self.by_key).into_values() {
+                self.insert(group);
+            }
+        }
+    }
+
+    fn insert(&mut self, new: BatchGroup) {
+        let at = |number| if self.level < COARSEST { rounded(number, self.level) } else { 0 };
+        let each = |group: &BatchGroup| group.input.div_ceil(group.count);
+        let key = (new.model, new.max_tokens.map(at), at(new.choices), at(each(&new)));
+        match self.by_key.entry(key) {
+            Entry::Vacant(place) => {
+                place.insert(new);
+            }
+            Entry::Occupied(old) => {
+                let old = old.into_mut();
+                let longest = each(old).max(each(&new));
+                old.count += new.count;
+                // Long inputs may have a rate of their own.
+                old.input = match self.level {
+                    0 => old.input.saturating_add(new.input),
+                    _ => longest.saturating_mul(old.count),
+                };
+                old.input_bound = old.input_bound.max(new.input_bound);
+                old.max_tokens = old.max_tokens.max(new.max_tokens);
+                old.choices = old.choices.max(new.choices);
+            }
+        }
+    }
+}
+
+/// At least the number, and at most an eighth more: so few groups hold many requests. At each level
+/// twice as much more, up to level 3.
+const fn rounded(number: u64, level: u32) -> u64 {
+    let unit = 1_u64 << (63 - (number | 1).leading_zeros()).saturating_sub(3 - level);
     number.div_ceil(unit).saturating_mul(unit)
 }
 
@@ -296,6 +344,42 @@ mod tests {
         }
     }
 
+    /// `of`: the members of the request with this number.
+    fn batch_of(count: u64, of: impl Fn(u64) -> String) -> Result<BatchRequests, BadRequest> {
+        let one = |id| format!(r#"{{"custom_id":"r{id}","params":{{{}}}}}"#, of(id));
+        let all: Vec<_> = (0..count).map(one).collect();
+        of_messages(&Bytes::from(format!("{{\"requests\":[{}]}}", all.join(","))), LIMITS)
+    }
+
+    #[test]
+    fn any_batch_has_few_groups_which_reserve_no_less() {
+        let bound = |id: u64| (id + 1).pow(1 + u32::try_from(id % 4).unwrap());
+        for models in [1, 64] {
+            let of = |id| {
+                let (model, most) = (id % models, bound(id));
+                let text = "x".repeat(usize::try_from(id).unwrap());
+                format!(r#""model":"m{model}","max_tokens":{most},"system":"{text}""#)
+            };
+            let read = batch_of(3_000, of).unwrap();
+            let groups = &read.ask.groups;
+            assert!(groups.len() <= MOST_GROUPS, "{}", groups.len());
+            assert_eq!(read.ask.count(), 3_000);
+            let least: u128 = (0..3_000).map(|id| u128::from(bound(id))).sum();
+            let most = |group: &BatchGroup| {
+                u128::from(group.count) * u128::from(group.max_tokens.unwrap())
+            };
+            assert!(groups.iter().map(most).sum::<u128>() >= least);
+        }
+    }
+
+    #[test]
+    fn further_models_are_as_few_as_models() {
+        let of = |id| format!(r#""model":"m","fallbacks":[{{"model":"n{id}"}}]"#);
+        assert_eq!(batch_of(64, of).unwrap().peek.named.len(), 64);
+        let error = batch_of(65, of).unwrap_err();
+        assert!(error.message.contains("64 further models"), "{error:?}");
+    }
+
     #[test]
     fn the_results_are_at_the_gateway() {
         let said = br#"{"id":"b_1","results_url":"https://host.example/v1/x","ended_at":null}"#;
@@ -310,8 +394,10 @@ mod tests {
     #[test]
     fn numbers_are_rounded_up_by_an_eighth_at_most() {
         for number in [0, 1, 7, 8, 9, 100, 4096, 4097, 1_000_000, u64::MAX] {
-            let up = rounded(number);
-            assert!(up >= number && up - number <= number / 8, "{number}: {up}");
+            for level in 0..COARSEST {
+                let (up, more) = (rounded(number, level), number >> (3 - level));
+                assert!(up >= number && up - number <= more, "{number}, {level}: {up}");
+            }
         }
     }
 }

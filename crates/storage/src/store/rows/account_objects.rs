@@ -73,6 +73,18 @@ impl Store {
     /// # Errors
     /// [`StoreError`] of the write.
     pub async fn put_object(&self, object: &AccountObject) -> Result<(), StoreError> {
+        self.insert_object(object, UPDATE).await
+    }
+
+    /// Stores one, unless it is known.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the write.
+    pub async fn add_object(&self, object: &AccountObject) -> Result<(), StoreError> {
+        self.insert_object(object, "ON CONFLICT DO NOTHING").await
+    }
+
+    async fn insert_object(&self, object: &AccountObject, known: &str) -> Result<(), StoreError> {
         let mut values = Values::default();
         values.int(object.key.0).text(&object.id).text(object.collection);
         values
@@ -85,8 +97,21 @@ impl Store {
             Some(requests) => values.json(requests),
             None => values.opt_text(None),
         };
-        let insert = sql::insert(self.backend(), "account_objects", COLUMNS, 1) + UPDATE;
+        let insert = sql::insert(self.backend(), "account_objects", COLUMNS, 1) + known;
         let query = sqlx::query_with(AssertSqlSafe(insert), values.into_arguments());
+        query.execute(&mut *self.writer().await?).await?;
+        Ok(())
+    }
+
+    /// Notes that a batch is billed.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the write.
+    pub async fn close_object(&self, key: KeyId, id: &str) -> Result<(), StoreError> {
+        let mut values = Values::default();
+        values.int(key.0).text(id).flag(false);
+        let sql = "UPDATE account_objects SET is_open = $3 WHERE key_id = $1 AND object_id = $2";
+        let query = sqlx::query_with(sql, values.into_arguments());
         query.execute(&mut *self.writer().await?).await?;
         Ok(())
     }
