@@ -211,7 +211,13 @@ fn shipped_alerts_and_dashboard_use_names_that_exist() {
     metrics.provider_health.state("north", "failing", true);
     metrics.provider_health.failed("north", "connect");
     metrics.provider_health.switched_off("north", false);
-    let totals = KeyTotals { id: CredentialId::KEY, attempts: 1, failures: 1, is_usable: false, is_refused: true };
+    let totals = KeyTotals {
+        id: CredentialId::KEY,
+        attempts: 1,
+        failures: 1,
+        is_usable: false,
+        is_refused: true,
+    };
     metrics.credentials.key("north", "b", &totals);
     metrics.request_of(&record(), Some("a-model"));
     metrics.redis_up("counters", true);
