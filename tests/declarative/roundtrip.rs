@@ -110,7 +110,7 @@ async fn providers(bed: &Bed, rng: &mut Rng) {
             "custom_headers": {"x-a": "b ${secret-part-0123456789} c", "x-plain": "$d"}, "query": {"api-version": "v 1"}, "path_template": maybe(rng, json!("/{model}/{path}")), "weight": rng.u32(1..100),
             "priority": rng.i32(-5..5), "cost_multiplier": format!("0.{:04}", rng.u32(1..9999)), "note": text(rng),
             "group_tag": maybe(rng, json!("b,a")), "allowed_models": ["claude-*", model(rng)], "is_enabled": rng.bool(),
-            "model_redirects": {"a": "b", "yes": "no"}, "credentials": further(rng, n), "key_is_enabled": rng.bool(), "quota_guard": maybe(rng, json!(90)), "denied_features": maybe(rng, json!(["maps"])), "allowed_features": ["billing_policy"], "limit_daily_usd": maybe(rng, json!(0)), "streaming_idle_timeout_ms": maybe(rng, json!(0)),
+            "model_redirects": {"a": "b", "yes": "no"}, "credentials": further(rng, n), "key_is_enabled": n.is_multiple_of(2) || rng.bool(), "quota_guard": maybe(rng, json!(90)), "denied_features": maybe(rng, json!(["maps"])), "allowed_features": ["billing_policy"], "limit_daily_usd": maybe(rng, json!(0)), "streaming_idle_timeout_ms": maybe(rng, json!(0)),
             "streaming_content_timeout_ms": maybe(rng, json!(900)),
             "preserve_client_ip": rng.bool(), "anthropic_host": "no", "websocket": rng.bool(), "circuit_breaker_failure_threshold": rng.u32(0..9)});
         bed.gateway.admin("providers/addProvider", fields).await;
