@@ -25,7 +25,7 @@ fn object(key: i64, id: &str, at_ms: i64) -> AccountObject {
         requests: Some(BatchAsk {
             path: "/v1/responses".to_owned(),
             models: vec!["m".to_owned()],
-            groups: Vec::new(),
+            ..BatchAsk::default()
         }),
     }
 }
@@ -50,7 +50,15 @@ async fn an_object_is_its_keys_and_keeps_what_is_known_for_good(place: Place) {
     let billed = AccountObject { is_open: false, body: "{}".to_owned(), ..one.clone() };
     assert_eq!(find(1, FILES).await, Some(billed.clone()));
     store.put_object(&one).await.unwrap();
-    assert_eq!(find(1, FILES).await, Some(AccountObject { body: one.body, ..billed }));
+    let body = one.body.clone();
+    assert_eq!(find(1, FILES).await, Some(AccountObject { body, ..billed }));
+    store.add_object(&AccountObject { body: "[]".to_owned(), ..one.clone() }).await.unwrap();
+    assert_ne!(find(1, FILES).await.unwrap().body, "[]");
+    let open = AccountObject { id: "b".to_owned(), ..one.clone() };
+    store.add_object(&open).await.unwrap();
+    store.close_object(KeyId(1), "b").await.unwrap();
+    let closed = store.object(KeyId(1), FILES, "b").await.unwrap();
+    assert_eq!(closed, Some(AccountObject { is_open: false, ..open }));
     store.delete_object(KeyId(2), "a").await.unwrap();
     assert!(find(1, FILES).await.is_some());
     store.delete_object(KeyId(1), "a").await.unwrap();

@@ -16,7 +16,6 @@ use super::received::Received;
 use crate::config::Live;
 use crate::domain::endpoint::{ApiEndpoint, EndpointAsk, EndpointBody, Unit};
 use crate::domain::format::WireFormat;
-use crate::domain::named_model::NamedModel;
 use crate::formats::batch::{self, BatchRequests};
 use crate::formats::form::{self, Form};
 use crate::formats::peek::{self, Peek, PeekLimits};
@@ -207,11 +206,7 @@ pub(super) async fn add_file(
         let why = "endpoint: the file has no requests for it, or its purpose is not `batch`";
         Refusal::BadRequest(why.to_owned())
     })?;
-    let named = requests.models.iter().skip(1);
-    let named = named.map(|name| NamedModel { member: batch::MODELS, name: name.clone() });
-    *read.peek = Peek::default();
-    read.peek.model = requests.models.first().cloned();
-    read.peek.named = named.collect();
+    *read.peek = batch::peek_of(&requests);
     let ask = EndpointAsk { batch: Some(Arc::new(requests)), ..(*read.ask).clone() };
     read.ask = Arc::new(ask);
     Ok((file.provider, file.credential))

@@ -280,6 +280,29 @@ async fn a_redirect_and_a_multiplier_apply_to_each_request() {
     assert_cost(&bill(&fixture, "/v1/batches").await, 6 * EACH);
 }
 
+/// What its lines use is checked again when the batch is made.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_is_no_way_around_a_later_denial() {
+    let fixture = fixture(&[]).await;
+    let url = "/v1/responses";
+    let tools = json!([{"type": "web_search"}]).to_string();
+    let content =
+        lines(url, &["m"]).replace("\"input\":", &format!("\"tools\":{tools},\"input\":"));
+    let allow = json!({"keyId": fixture.key_id, "allowedFeatures": ["web_search"]});
+    fixture.gateway.admin("keys/editKey", allow).await;
+    let (status, file) = send(fixture.send_form("/v1/files", upload(&content, "batch"))).await;
+    assert_eq!(status, 200, "{file}");
+    let file = file["id"].as_str().unwrap();
+    assert_eq!(begin_of_file(&fixture, url, file).await.0, 200);
+    let deny = json!({
+        "keyId": fixture.key_id, "allowedFeatures": [], "deniedFeatures": ["web_search"],
+    });
+    fixture.gateway.admin("keys/editKey", deny).await;
+    let (status, said) = begin_of_file(&fixture, url, file).await;
+    assert_eq!(status, 403, "{said}");
+    assert!(said.to_string().contains("web_search"), "{said}");
+}
+
 type Refused = (&'static str, reqwest::RequestBuilder, u16, &'static str);
 
 /// Requests that are refused, with the status and words of the answer.

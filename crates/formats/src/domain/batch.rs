@@ -2,8 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::feature::Feature;
+use super::feature_policy::FeatureUse;
+use super::fee::Fee;
+
 /// What a batch asks for. Stored with the file that holds its requests.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchAsk {
     /// The path that each of its requests would have alone, such as `/v1/messages`.
     pub path: String,
@@ -11,6 +15,46 @@ pub struct BatchAsk {
     pub models: Vec<String>,
     /// Its requests, those that cost nearly the same together.
     pub groups: Vec<BatchGroup>,
+    /// The features that requests use, each once.
+    #[serde(default)]
+    pub features: Vec<BatchFeature>,
+    /// The models that requests name beside their own.
+    #[serde(default)]
+    pub named: Vec<String>,
+    /// A request lets its provider choose a model.
+    #[serde(default)]
+    pub has_providers_choice: bool,
+}
+
+/// A feature that requests of a batch use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BatchFeature {
+    /// Its name in records.
+    pub name: String,
+    /// The price entry of a container, or the type or member that decides the fee.
+    pub fee: String,
+}
+
+impl From<&FeatureUse> for BatchFeature {
+    fn from(used: &FeatureUse) -> Self {
+        let row = used.feature.row();
+        let of_fee = row.other_fees.iter().find(|(_, fee)| *fee == used.fee && *fee != row.fee);
+        let fee = match (used.fee, of_fee) {
+            (Fee::Container(entry), _) => entry,
+            (_, Some((word, _))) => word,
+            (_, None) => "",
+        };
+        Self { name: row.name.to_owned(), fee: fee.to_owned() }
+    }
+}
+
+impl BatchFeature {
+    /// The use of it, by this member; `None` for a name that is not known any more.
+    pub fn used_by(&self, member: &'static str) -> Option<FeatureUse> {
+        let feature = Feature::parse(&self.name)?;
+        let fee = Fee::by_entry(&self.fee).unwrap_or_else(|| feature.fee(&self.fee));
+        Some(FeatureUse::new(feature, member, fee))
+    }
 }
 
 /// Requests for one model, of about the same length and with about the same bound of the output.

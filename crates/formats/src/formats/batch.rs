@@ -16,7 +16,7 @@ use super::bad_request::BadRequest;
 use super::peek::{self, Peek, PeekLimits};
 use super::route::{self, MESSAGE_BATCHES};
 use super::{count, edit};
-use crate::domain::batch::{BatchAsk, BatchGroup};
+use crate::domain::batch::{BatchAsk, BatchFeature, BatchGroup};
 use crate::domain::endpoint::ApiEndpoint;
 use crate::domain::format::WireFormat;
 use crate::domain::named_model::NamedModel;
@@ -27,8 +27,8 @@ const MOST_MODELS: usize = 64;
 const MOST_GROUPS: usize = 1_000;
 /// At this level groups differ only in the model, and in whether the output has a bound.
 const COARSEST: u32 = 4;
-/// What names a further model of a batch.
-pub const MODELS: &str = "a request of the batch";
+/// What names a further model or a feature of a batch.
+const MODELS: &str = "a request of the batch";
 /// The paths that lines may name, and the form of their bodies.
 const PATHS: [(&str, WireFormat); 5] = [
     ("/v1/chat/completions", WireFormat::Chat),
@@ -168,7 +168,7 @@ struct Reading {
 
 impl Reading {
     fn new(path: &str, format: WireFormat, limits: PeekLimits) -> Self {
-        let ask = BatchAsk { path: path.to_owned(), models: Vec::new(), groups: Vec::new() };
+        let ask = BatchAsk { path: path.to_owned(), ..BatchAsk::default() };
         let (groups, peek, bodies, names) = Default::default();
         Self { ask, format, limits, groups, peek, bodies, names }
     }
@@ -216,12 +216,32 @@ impl Reading {
             return Err(BadRequest::field("requests", "a batch needs at least one"));
         };
         self.peek.model = Some(first.clone());
-        let named = others.iter().map(|name| NamedModel { member: MODELS, name: name.clone() });
-        self.peek.named.extend(named);
+        self.ask.features = self.peek.features.iter().map(BatchFeature::from).collect();
+        let (choices, named): (Vec<_>, Vec<_>) =
+            self.peek.named.iter().partition(|named| named.is_providers_choice());
+        self.ask.has_providers_choice = !choices.is_empty();
+        self.ask.named = named.into_iter().map(|named| named.name.clone()).collect();
+        self.peek.named.extend(others.iter().map(of_batch));
         self.ask.groups = self.groups.by_key.into_values().collect();
         let Self { ask, peek, bodies, names, .. } = self;
         Ok(BatchRequests { ask, peek, bodies, names })
     }
+}
+
+/// What is checked of the requests of a file, once a batch is made of it.
+pub fn peek_of(ask: &BatchAsk) -> Peek {
+    let choice =
+        NamedModel { member: NamedModel::FALLBACKS, name: NamedModel::PROVIDERS_CHOICE.to_owned() };
+    let named = ask.models.iter().skip(1).chain(&ask.named).map(of_batch);
+    let mut peek = Peek::default();
+    peek.model = ask.models.first().cloned();
+    peek.named = named.chain(ask.has_providers_choice.then_some(choice)).collect();
+    peek.features = ask.features.iter().filter_map(|one| one.used_by(MODELS)).collect();
+    peek
+}
+
+fn of_batch(name: &String) -> NamedModel {
+    NamedModel { member: MODELS, name: name.clone() }
 }
 
 fn add_new<T: PartialEq>(all: &mut Vec<T>, new: Vec<T>) {
@@ -378,6 +398,28 @@ mod tests {
         assert_eq!(batch_of(64, of).unwrap().peek.named.len(), 64);
         let error = batch_of(65, of).unwrap_err();
         assert!(error.message.contains("64 further models"), "{error:?}");
+    }
+
+    #[test]
+    fn what_a_file_asks_for_is_the_same_once_it_is_stored() {
+        let of = |_| {
+            r#""model":"m","fallbacks":[{"model":"n"}],"tools":[
+                {"type":"web_search_20250305","name":"web_search"},
+                {"type":"code_execution_20250522","name":"c"},
+                {"type":"web_fetch_20250910","name":"web_fetch"}
+            ]"#
+            .to_owned()
+        };
+        let BatchRequests { ask, peek, .. } = batch_of(1, of).unwrap();
+        let stored: BatchAsk = serde_json::from_value(serde_json::to_value(&ask).unwrap()).unwrap();
+        let own = peek_of(&stored);
+        let names = |peek: &Peek| peek.named.iter().map(|one| one.name.clone()).collect::<Vec<_>>();
+        assert_eq!((&own.model, names(&own)), (&peek.model, names(&peek)));
+        let uses = |peek: &Peek| {
+            peek.features.iter().map(|one| (one.feature, one.fee)).collect::<Vec<_>>()
+        };
+        assert!(uses(&peek).len() >= 3, "{peek:?}");
+        assert_eq!(uses(&own), uses(&peek));
     }
 
     #[test]
