@@ -453,7 +453,10 @@ async fn assert_estimate(fixture: &Fixture) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_leaves_pays_for_its_batch() {
     for (delay_ms, is_read) in [(400, true), (600_000, false)] {
-        let fixture = fixture(&[("TOLLGATE_PROXY_ABORT_DRAIN", "2s")]).await;
+        let bounded = [("TOLLGATE_PROXY_ABORT", "drain"), ("TOLLGATE_PROXY_ABORT_DRAIN", "1s")];
+        // `proxy.abort` is `cancel` unless it is set.
+        let env: &[_] = if is_read { &[] } else { &bounded };
+        let fixture = fixture(env).await;
         mock(&fixture, json!({"delay_ms": delay_ms})).await;
         let asking = tokio::spawn(fixture.post(MESSAGES, &messages(&["m"; 2])).send());
         fixture.upstream.stats("started=1").await;
