@@ -18,6 +18,8 @@ use crate::store::{AccountObject, ObjectPage, Store, StoreError};
 
 /// How long a call waits for the database.
 const TIME_LIMIT: Duration = Duration::from_secs(5);
+/// How long a batch is polled: providers give one up after a day.
+pub(super) const BATCH_LIFETIME_MS: u64 = 3 * 24 * 60 * 60 * 1000;
 
 /// The database did not answer in time, or with an error, which is logged.
 #[derive(Debug)]

@@ -14,6 +14,7 @@ use futures_util::{StreamExt as _, stream};
 
 use super::batches;
 use super::gateway::Gateway;
+use super::held::BATCH_LIFETIME_MS;
 use super::late_bill::{self, SeenBy};
 use super::pending_replies::{DuePoll, PendingReply};
 use super::request::stored;
@@ -34,8 +35,6 @@ const TICK: Duration = Duration::from_millis(500);
 const TIME_LIMIT: Duration = Duration::from_secs(15);
 /// Ticks between two looks for ended processes.
 const ADOPTING: u32 = 10;
-/// How long a batch is polled: providers give one up after a day.
-pub(super) const BATCH_LIFETIME_MS: u64 = 3 * 24 * 60 * 60 * 1000;
 /// Polls of one provider at once.
 const AT_ONCE: usize = 4;
 
