@@ -39,6 +39,7 @@ pub enum Purpose {
 
 /// Which providers a request would be offered to now.
 #[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Explanation {
     /// Why it would be refused.
     pub refusal: Option<ExplainedRefusal>,

@@ -258,6 +258,12 @@ async fn each_field_takes_what_is_within_its_bounds_and_refuses_what_is_not() {
                     None => body.insert(path.clone(), value.clone()),
                     Some((outer, inner)) => body.insert(outer.to_owned(), json!({ inner: value })),
                 };
+                // The only key cannot be disabled.
+                if path == "key_is_enabled" {
+                    let further =
+                        json!([{ "name": "b", "key": "a-further-credential-9876543210" }]);
+                    body.insert("credentials".to_owned(), further);
+                }
                 let request = gate.post(operation.path).bearer_auth(TOKEN).json(&body);
                 let reply = Reply::of(request).await;
                 let shown: String = value.to_string().chars().take(60).collect();

@@ -221,7 +221,7 @@ impl Reading {
             self.peek.named.iter().partition(|named| named.is_providers_choice());
         self.ask.has_providers_choice = !choices.is_empty();
         self.ask.named = named.into_iter().map(|named| named.name.clone()).collect();
-        self.peek.named.extend(others.iter().map(of_batch));
+        self.peek.named.extend(others.iter().map(|name| of_batch(name)));
         self.ask.groups = self.groups.by_key.into_values().collect();
         let Self { ask, peek, bodies, names, .. } = self;
         Ok(BatchRequests { ask, peek, bodies, names })
@@ -232,7 +232,7 @@ impl Reading {
 pub fn peek_of(ask: &BatchAsk) -> Peek {
     let choice =
         NamedModel { member: NamedModel::FALLBACKS, name: NamedModel::PROVIDERS_CHOICE.to_owned() };
-    let named = ask.models.iter().skip(1).chain(&ask.named).map(of_batch);
+    let named = ask.models.iter().skip(1).chain(&ask.named).map(|name| of_batch(name));
     let mut peek = Peek::default();
     peek.model = ask.models.first().cloned();
     peek.named = named.chain(ask.has_providers_choice.then_some(choice)).collect();
@@ -240,7 +240,7 @@ pub fn peek_of(ask: &BatchAsk) -> Peek {
     peek
 }
 
-fn of_batch(name: &String) -> NamedModel {
+fn of_batch(name: &str) -> NamedModel {
     NamedModel { member: MODELS, name: name.clone() }
 }
 
