@@ -241,7 +241,7 @@ pub fn peek_of(ask: &BatchAsk) -> Peek {
 }
 
 fn of_batch(name: &str) -> NamedModel {
-    NamedModel { member: MODELS, name: name.clone() }
+    NamedModel { member: MODELS, name: name.to_owned() }
 }
 
 fn add_new<T: PartialEq>(all: &mut Vec<T>, new: Vec<T>) {
