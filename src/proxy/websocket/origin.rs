@@ -8,6 +8,7 @@ use http::header::{
     ACCEPT, ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT,
     HOST, TE, TRANSFER_ENCODING, UPGRADE,
 };
+use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Request};
 use http_body_util::Full;
 use pingora::http::RequestHeader;
@@ -38,7 +39,9 @@ const WEBSOCKET_BETA: &str = "responses_websockets=";
 /// What each request over the connection begins with.
 pub(super) struct Origin {
     gateway: Arc<Gateway>,
-    head: RequestHeader,
+    /// A list: a connection that is idle holds it, and a map takes 1 KB more.
+    headers: Box<[(HeaderName, HeaderValue)]>,
+    target: Option<PathAndQuery>,
     peer: Option<IpAddr>,
 }
 
@@ -46,27 +49,12 @@ impl Origin {
     /// That of the handshake.
     pub(super) fn of(session: &Session, ctx: &RequestContext) -> Self {
         let peer = session.client_addr().and_then(|peer| peer.as_inet()).map(|peer| peer.ip());
-        Self { gateway: Arc::clone(&ctx.gateway), head: session.req_header().clone(), peer }
-    }
-
-    /// The headers of a request.
-    fn headers(&self) -> HeaderMap {
-        let head = &self.head;
-        let mut headers = HeaderMap::with_capacity(head.headers.len());
-        for (name, value) in &head.headers {
-            if !OF_HANDSHAKE.contains(name) && !name.as_str().starts_with("sec-websocket-") {
-                headers.append(name.clone(), value.clone());
-            }
-        }
-        if let Some(authority) = head.uri.authority().filter(|_| !headers.contains_key(HOST))
-            && let Ok(host) = HeaderValue::from_str(authority.as_str())
-        {
-            headers.insert(HOST, host);
-        }
-        without_beta(&mut headers);
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        headers
+        let head = session.req_header();
+        let headers = headers_of(head);
+        let headers = headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        // Over HTTP/2 the address has scheme and authority too.
+        let target = head.uri.path_and_query().cloned();
+        Self { gateway: Arc::clone(&ctx.gateway), headers, target, peer }
     }
 
     /// A connection of the client's inside the process; `None`: the gateway accepts no requests.
@@ -80,11 +68,14 @@ impl Origin {
     pub(super) fn request(&self, body: String, more: &[(String, String)]) -> Request<Full<Bytes>> {
         let mut request = Request::new(Full::new(Bytes::from(body)));
         *request.method_mut() = http::Method::POST;
-        // Over HTTP/2 it has scheme and authority too.
-        if let Some(target) = self.head.uri.path_and_query() {
+        if let Some(target) = &self.target {
             *request.uri_mut() = target.clone().into();
         }
-        *request.headers_mut() = self.headers();
+        let headers = self.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
+        request.headers_mut().reserve(self.headers.len());
+        for (name, value) in headers {
+            request.headers_mut().append(name, value);
+        }
         for (name, value) in more {
             if let (Ok(name), Ok(value)) =
                 (HeaderName::try_from(name.as_str()), HeaderValue::try_from(value.as_str()))
@@ -94,6 +85,25 @@ impl Origin {
         }
         request
     }
+}
+
+/// The headers of the requests of a handshake's connection.
+fn headers_of(head: &RequestHeader) -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(head.headers.len());
+    for (name, value) in &head.headers {
+        if !OF_HANDSHAKE.contains(name) && !name.as_str().starts_with("sec-websocket-") {
+            headers.append(name.clone(), value.clone());
+        }
+    }
+    if let Some(authority) = head.uri.authority().filter(|_| !headers.contains_key(HOST))
+        && let Ok(host) = HeaderValue::from_str(authority.as_str())
+    {
+        headers.insert(HOST, host);
+    }
+    without_beta(&mut headers);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    headers
 }
 
 /// Removes the beta of the WebSocket: over HTTP a provider could refuse it.
