@@ -19,10 +19,13 @@ const PARTS: u64 = 8;
 /// Times that share their first bits count as equal: up to 12 % apart.
 const BITS: u32 = 4;
 
+/// The provider, the client's name for the model, and whether the reply is streamed.
+type Measured = (ProviderId, Arc<str>, bool);
+
 /// The smoothed times, in microseconds.
 #[derive(Debug, Default)]
 pub struct FirstBytes {
-    times: Mutex<FastMap<(ProviderId, Arc<str>, bool), u64>>,
+    times: Mutex<FastMap<Measured, u64>>,
 }
 
 impl FirstBytes {

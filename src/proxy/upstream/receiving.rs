@@ -6,6 +6,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};
 use pingora::http::ResponseHeader;
 
+use super::attempt::Attempt;
 use super::credential;
 use super::error_body::ErrorBody;
 use super::failure::Failure;
@@ -38,11 +39,7 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
         (forwarding.inbound.stream, forwarding.route.operation == Operation::Generate);
     let format = attempt.provider.kind.format();
     credential::note_windows(request, attempt, head);
-    if head.status == StatusCode::UNAUTHORIZED
-        && let Some(token) = &attempt.token
-    {
-        request.gateway.upstreams.token_refused(&attempt.provider, token);
-    }
+    note_refused_token(request, attempt, head);
     if !head.status.is_success() {
         attempt.may_have_made = false;
         attempt.incoming = Incoming::Error(Box::new(ErrorBody::new(head, format)));
@@ -98,6 +95,15 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     let forwarded = ForwardedReply::new(status, facts, reply, unsure);
     attempt.incoming = Incoming::Reply(Box::new(forwarded));
     Ok(())
+}
+
+/// Drops the access token that the provider refuses.
+fn note_refused_token(request: &RequestContext, attempt: &Attempt, head: &ResponseHeader) {
+    if head.status == StatusCode::UNAUTHORIZED
+        && let Some(token) = &attempt.token
+    {
+        request.gateway.upstreams.token_refused(&attempt.provider, token);
+    }
 }
 
 /// Whether the reply is a file's content, of any kind, or the results of a batch.
