@@ -50,19 +50,18 @@ async fn sockets(fixture: &Fixture) -> Vec<Option<u64>> {
     requests.iter().filter(|request| request["method"] == "POST").map(number).collect()
 }
 
-/// The last records, oldest first: outcome, status and cost in thousandths of a dollar.
-async fn records(fixture: &Fixture, n: usize) -> Vec<(String, u64, f64)> {
+/// The last records, oldest first: outcome, status and cost in dollars.
+async fn records(fixture: &Fixture, n: usize) -> Vec<(String, u64, String)> {
     let rows = fixture.gateway.logs(n).await;
     let one = |row: &Value| {
         let outcome = row["outcome"].as_str().unwrap().to_owned();
-        let cost = row["costUsd"].as_f64().unwrap_or_default() * 1000.0;
-        (outcome, row["statusCode"].as_u64().unwrap_or_default(), cost.round())
+        (outcome, row["statusCode"].as_u64().unwrap_or_default(), row["costUsd"].to_string())
     };
     rows.iter().rev().map(one).collect()
 }
 
-fn succeeded() -> (String, u64, f64) {
-    ("completed".to_owned(), 200, 2.0)
+fn succeeded() -> (String, u64, String) {
+    ("completed".to_owned(), 200, "0.002".to_owned())
 }
 
 #[tokio::test(flavor = "multi_thread")]
