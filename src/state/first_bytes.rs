@@ -1,6 +1,6 @@
 //! How long each provider takes to the first byte of a model's replies, smoothed, of streams and of
-//! whole replies apart: the latter begin when they are complete. It orders
-//! providers for groups with the strategy `fastest`; other requests are not measured.
+//! whole replies apart: the latter begin when they are complete. It orders providers for groups with
+//! the strategy `fastest`; other requests are not measured.
 //!
 //! Each node measures its own replies, in memory.
 
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use crate::domain::fast_map::FastMap;
 use crate::domain::ids::ProviderId;
 
-/// Maximum pairs of a provider and a model. Beyond that all are forgotten, and measured again.
+/// Maximum entries: a provider, a model, streamed or not. Beyond that all are forgotten, and measured again.
 const MAX: usize = 8_192;
 /// A new time counts for one part in so many.
 const PARTS: u64 = 8;
