@@ -227,6 +227,7 @@ fn live(take: &mut Take) -> Live {
         trusted_proxies: Networks::parse(&take.get::<Vec<_>>("trusted_proxies"))
             .unwrap_or_default(),
         pass_provider_headers: take.text("proxy.provider_headers") == "pass",
+        shows_standing: take.text("proxy.reply_headers") == "all",
         overhead_header: take.get("proxy.overhead_header"),
         price_sync: take.text("prices.sync") == "daily",
         explain_cache_misses: take.get("session.explain_cache_misses"),

@@ -60,6 +60,8 @@ pub struct Live {
     pub trusted_proxies: Networks,
     /// Forward reply headers that describe a provider's account.
     pub pass_provider_headers: bool,
+    /// Report session and remaining limits to clients in headers of every reply.
+    pub shows_standing: bool,
     /// Report the gateway's own time to clients in a reply header.
     pub overhead_header: bool,
     /// The price list is fetched each day.

@@ -12,6 +12,8 @@
 //! A call about a stored reply has its one provider already: after identify, `stored` makes its
 //! plan.
 
+use std::sync::Arc;
+
 use pingora::Result;
 use pingora::proxy::Session;
 
@@ -20,7 +22,9 @@ use crate::proxy::context::RequestContext;
 use crate::proxy::reply::answer::Answer;
 use crate::proxy::request::identify::Identified;
 use crate::proxy::request::plan::Plan;
-use crate::proxy::request::{admit, explain, identify, intake, plan, screen, select, stored};
+use crate::proxy::request::{
+    admit, alias, explain, identify, intake, plan, screen, select, stored,
+};
 use crate::proxy::upstream::forwarding::Forwarding;
 
 /// Runs the stages. The caller is identified before the body is read: an unknown caller cannot make
@@ -67,8 +71,19 @@ async fn planned(
     ctx.stage("body_read");
     let screened = screen::screen(ctx, &identified, inbound).await?;
     ctx.stage("screened");
+    let kept = screened.0.has_cheaper().then(|| Arc::clone(&screened.0));
     let selected = select::select(ctx, &identified, screened, &route.operation);
-    let admitted = admit::admit(ctx, &identified, selected, &route.operation).await?;
+    let admitted = match admit::admit(ctx, &identified, selected, &route.operation).await {
+        Ok(admitted) => admitted,
+        Err(refusal) => {
+            let Some(cheaper) = alias::cheaper(ctx, kept, &refusal) else {
+                return Err(refusal.into());
+            };
+            let selected = select::select(ctx, &identified, cheaper, &route.operation);
+            // Boxed: the others need no memory for this.
+            Box::pin(admit::admit(ctx, &identified, selected, &route.operation)).await?
+        }
+    };
     ctx.stage("admitted");
     let plan = plan::plan(ctx, &identified, admitted, &route.operation).await?;
     Ok((identified, plan))

@@ -45,7 +45,11 @@ impl Ending {
 
 /// The facts of a body that the record needs; the body itself may be dropped by then.
 pub struct BodyFacts {
+    /// The model that was asked for: of several that the client's name stands for, the one that the
+    /// provider was asked for, or else the first choice.
     pub model: Arc<str>,
+    /// The client's name stands for models: whether the cheaper ones are used.
+    pub is_degraded: Option<bool>,
     pub session: SessionId,
     pub stream: bool,
     /// Tokens, estimated from the body's size.

@@ -48,11 +48,20 @@ impl Reach<'_> {
                 }
             }
         }
-        names.retain(|model| {
-            let allows = |list: &[String]| list.is_empty() || model_matches(list, model);
-            self.allowed_models.into_iter().all(allows) && !model.is_empty()
-        });
+        let serves = |model: &String| self.providers(snapshot).any(|p| p.supports_model(model));
+        let aliases = self.groups.map(|groups| snapshot.settings.aliases_of(groups));
+        let reachable = aliases
+            .into_iter()
+            .flatten()
+            .filter(|alias| alias.allowed(&alias.models, self.allowed_models).any(serves));
+        names.retain(|model| self.allows(model) && !model.is_empty());
+        names.extend(reachable.map(|alias| alias.name.clone()));
         names
+    }
+
+    fn allows(&self, model: &str) -> bool {
+        let allows = |list: &[String]| list.is_empty() || model_matches(list, model);
+        self.allowed_models.into_iter().all(allows)
     }
 }
 

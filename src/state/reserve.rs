@@ -34,7 +34,7 @@ impl Snapshot {
         }
         let reachable = self.providers.iter().filter(|provider| select::could_serve(ask, provider));
         let candidates = reachable.filter_map(|provider| {
-            let price = self.price_for(ask.model, provider.upstream_model(ask.model))?;
+            let price = self.price_at(ask, provider)?;
             Some(ReservedAt {
                 rates: &price.rates,
                 max_output: price.max_output,
@@ -51,6 +51,12 @@ impl Snapshot {
             !same
         });
         reservation::amount(mode, forecast, distinct)
+    }
+
+    /// The price of the model that a provider is asked for.
+    fn price_at(&self, ask: &SelectInput<'_>, provider: &Provider) -> Option<&Arc<Price>> {
+        let model = ask.model_at(provider).map_or(ask.model, |(_, model)| model);
+        self.price_for(model, provider.upstream_model(model))
     }
 
     /// What a request is expected to cost at one provider, in nano-dollars; the most without a price.
@@ -76,11 +82,12 @@ impl Snapshot {
         let find = |name: &str| self.price_for(name, name).map(AsRef::as_ref);
         let reachable = self.providers.iter().filter(|provider| select::could_serve(ask, provider));
         let amounts = reachable.filter_map(|provider| {
-            let upstream = provider.upstream_model(ask.model);
-            let own = self.price_for(ask.model, upstream).map(AsRef::as_ref);
+            let model = ask.model_at(provider).map_or(ask.model, |(_, model)| model);
+            let upstream = provider.upstream_model(model);
+            let own = self.price_for(model, upstream).map(AsRef::as_ref);
             let usage = Usage { input, ..Usage::default() };
             let reported = Figures { usage, estimated: true, ..Figures::default() };
-            let (named, multiplier) = ([ask.model, upstream], provider.cost_multiplier);
+            let (named, multiplier) = ([model, upstream], provider.cost_multiplier);
             let reply = PricedReply { own, asked: named, find, multiplier };
             let mut figures = units::charged(asked, upstream, own, find, reported);
             let by_unit = reply.charge(&figures.usage, &mut figures.parts);
@@ -160,7 +167,7 @@ impl Snapshot {
         });
         let all = reservation::with_others(mode, forecast, own, others);
         let searches = reachable().filter_map(|provider| {
-            let price = self.price_for(ask.model, provider.upstream_model(ask.model))?;
+            let price = self.price_at(ask, provider)?;
             Some(reservation::searches(mode, uses?, &candidate(price, multiplier)))
         });
         all.saturating_add(searches.max().unwrap_or(NanoUsd::ZERO))

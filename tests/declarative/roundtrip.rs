@@ -95,7 +95,8 @@ async fn singles(bed: &Bed, rng: &mut Rng) {
     let gateway = &bed.gateway;
     let settings = json!({"siteTitle": text(rng), "enableAutoCleanup": rng.bool(), "cleanupRetentionDays": rng.u32(1..365),
         "cleanupSchedule": "4:05", "currencyDisplay": "€",
-        "groupFeatures": [{"group": "gold", "allowed": ["maps"], "denied": ["hosted_tools"], "strategy": "cheapest"}]});
+        "groupFeatures": [{"group": "gold", "allowed": ["maps"], "denied": ["hosted_tools"], "strategy": "cheapest",
+            "aliases": [{"name": "fast", "models": ["m", "n"], "degradeModels": ["o"], "degradeAt": 90}]}]});
     gateway.admin("system-config/saveSystemSettings", settings).await;
     let settings = json!({"enabled": rng.bool(), "costAlertThreshold": "0.85", "dailyLeaderboardWebhook": "https://a.example/b/c?d=e",
         "webhookSecret": "a-secret-of-some-length"});

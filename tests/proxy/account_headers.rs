@@ -71,6 +71,23 @@ async fn an_operator_may_let_them_pass() {
     assert!(!answer.headers().contains_key("set-cookie"), "cookies never pass");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_may_leave_out_what_no_client_needs() {
+    let fixture = Fixture::native_with(&[("TOLLGATE_PROXY_REPLY_HEADERS", "few")]).await;
+    let limits = json!({"userId": fixture.user_id, "rpm": 1, "dailyQuota": 5});
+    fixture.gateway.admin("users/editUser", limits).await;
+    let answer = fixture.ask().send().await.unwrap();
+    let names: Vec<_> = answer.headers().keys().map(|name| name.as_str()).collect();
+    assert!(names.contains(&"x-tollgate-request-id"), "{names:?}");
+    let shown = |name: &&&str| name.contains("ratelimit") || name.contains("session");
+    assert_eq!(names.iter().filter(shown).count(), 0, "{names:?}");
+    let refused = fixture.ask().send().await.unwrap();
+    assert_eq!(refused.status(), 429);
+    for name in ["retry-after", "anthropic-ratelimit-requests-reset", "x-ratelimit-type"] {
+        assert!(refused.headers().contains_key(name), "{name}: {:?}", refused.headers());
+    }
+}
+
 /// The caller's limits in the headers of a reply, after `sent` earlier requests.
 fn shows_the_callers_limits(headers: &HeaderMap, format: &str, sent: i64) {
     let of = |name: &str| {

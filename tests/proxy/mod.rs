@@ -11,6 +11,7 @@ mod account_headers;
 mod accounting;
 mod admin_bodies;
 mod admin_token;
+mod aliases;
 mod any_order;
 mod api_version;
 mod bases;

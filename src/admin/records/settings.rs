@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Iso;
+use crate::domain::alias::ModelAlias;
 use crate::domain::settings::{GroupFeatures, SystemSettings};
 use crate::jobs::Cleanup;
 use crate::policy::unpriced::Unpriced;
@@ -67,12 +68,37 @@ pub struct GroupRecord {
     pub denied: Vec<String>,
     /// The order of providers of the same priority: `weighted`, `cheapest` or `fastest`.
     pub strategy: &'static str,
+    /// Its names for models.
+    pub aliases: Vec<AliasRecord>,
+}
+
+/// What one name stands for.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AliasRecord {
+    /// The name that clients ask for.
+    pub name: String,
+    /// The models, the first choice first.
+    pub models: Vec<String>,
+    /// Cheaper models that take the place of the others when money runs out.
+    pub degrade_models: Vec<String>,
+    /// Percent of a spending limit, from which on they are used.
+    pub degrade_at: u32,
+}
+
+impl AliasRecord {
+    fn new(of: &ModelAlias) -> Self {
+        let ModelAlias { name, models, degrade_models, degrade_at } = of.clone();
+        Self { name, models, degrade_models, degrade_at }
+    }
 }
 
 impl GroupRecord {
     fn new(of: &GroupFeatures) -> Self {
         let (allowed, denied) = (of.features.allowed.names(), of.features.denied.names());
-        Self { group: of.group.clone(), allowed, denied, strategy: of.strategy.as_str() }
+        let (group, strategy) = (of.group.clone(), of.strategy.as_str());
+        let aliases = of.aliases.iter().map(AliasRecord::new).collect();
+        Self { group, allowed, denied, strategy, aliases }
     }
 }
 

@@ -9,6 +9,7 @@ use crate::config::live::{OnAbort, Safeguards};
 use crate::config::setting::{Setting, setting, unset};
 
 const PROVIDER_HEADERS: &[&str] = &["hide", "pass"];
+const REPLY_HEADERS: &[&str] = &["all", "few"];
 
 pub(super) const ROWS: &[Setting] = &[
     // Clients' listener.
@@ -47,6 +48,7 @@ pub(super) const ROWS: &[Setting] = &[
     .live(),
     setting("proxy.overhead_header", Flag, "false").live(),
     setting("proxy.provider_headers", Choice(PROVIDER_HEADERS), "hide").live(),
+    setting("proxy.reply_headers", Choice(REPLY_HEADERS), "all").live(),
     setting("proxy.websockets", Flag, "true").live(),
     setting("proxy.websocket_lifetime", Duration { min: S, max: 24 * HOUR, zero: Refused }, "60m")
         .live(),

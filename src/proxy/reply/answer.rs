@@ -69,17 +69,24 @@ pub(in crate::proxy) fn own_headers(
     let mut buffer = uuid::Uuid::encode_buffer();
     headers.insert(REQUEST_ID, value(&*ctx.id.0.as_hyphenated().encode_lower(&mut buffer))?);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if let Some(body) = ctx.record.as_ref().and_then(|record| record.body.as_ref())
-        // A session id is the client's own text: one that is not valid in a head is left out.
-        && let Ok(session) = HeaderValue::from_str(body.session.as_str())
-    {
-        headers.insert(SESSION_ID, session);
+    if ctx.live.shows_standing {
+        standing(headers, ctx)?;
     }
-    limit_headers::add(headers, ctx)?;
     if ctx.live.overhead_header {
         let own = ctx.overhead();
         let text = format!("gateway;dur={}.{:03}", own.as_millis(), own.subsec_micros() % 1000);
         headers.insert(SERVER_TIMING, value(&text)?);
     }
     Ok(())
+}
+
+/// Adds the session, and what the caller has left.
+fn standing(headers: &mut HeaderMap, ctx: &RequestContext) -> pingora::Result<()> {
+    if let Some(body) = ctx.record.as_ref().and_then(|record| record.body.as_ref())
+        // A session id is the client's own text: one that is not valid in a head is left out.
+        && let Ok(session) = HeaderValue::from_str(body.session.as_str())
+    {
+        headers.insert(SESSION_ID, session);
+    }
+    limit_headers::add(headers, ctx)
 }

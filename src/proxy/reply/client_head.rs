@@ -4,14 +4,19 @@
 use http::header::{
     CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING,
 };
-use http::{HeaderMap, HeaderValue, response};
+use http::{HeaderMap, HeaderName, HeaderValue, response};
 use pingora::http::ResponseHeader;
 use pingora::proxy::Session;
 use pingora::{Error, ErrorType};
 
-use super::limit_headers::number;
+use super::limit_headers::{number, value};
 use super::{answer, provider_headers};
 use crate::proxy::context::RequestContext;
+
+/// The model that answers, where the client's name stands for several.
+const MODEL: HeaderName = HeaderName::from_static("x-tollgate-model");
+/// It is one of the cheaper ones.
+const DEGRADED: HeaderName = HeaderName::from_static("x-tollgate-degraded");
 
 /// What of a forwarded reply decides about its head.
 #[derive(Debug, Clone, Copy, Default)]
@@ -80,8 +85,22 @@ pub(in crate::proxy) fn build(
         (None, Some(length)) if untouched => drop(headers.insert(CONTENT_LENGTH, length.clone())),
         _ => of_unknown_length(&mut headers, session),
     }
+    stood_for(&mut headers, ctx)?;
     head.headers = headers;
     Ok(head)
+}
+
+/// Says which model answers, if the client's name stands for several.
+fn stood_for(headers: &mut HeaderMap, ctx: &RequestContext) -> pingora::Result<()> {
+    let body = ctx.record.as_ref().and_then(|record| record.body.as_ref());
+    let Some((body, is_degraded)) = body.and_then(|body| Some((body, body.is_degraded?))) else {
+        return Ok(());
+    };
+    headers.insert(MODEL, value(&body.model)?);
+    if is_degraded {
+        headers.insert(DEGRADED, HeaderValue::from_static("true"));
+    }
+    Ok(())
 }
 
 /// The head that brings the first sign of life to a client that waits for a stream: nothing of a

@@ -12,6 +12,7 @@ use http::HeaderName;
 use http::header::CONTENT_ENCODING;
 use pingora::proxy::Session;
 
+use super::alias::Choices;
 use super::endpoint_body::{self, BatchPlaces, FormBody, ReadBody};
 use super::identify::Identified;
 use super::received::{self, Received};
@@ -45,7 +46,10 @@ const NATIVE_BETA: HeaderName = HeaderName::from_static("anthropic-beta");
 
 /// A request whose body has been read, and parsed as far as the gateway needs.
 pub struct Inbound {
+    /// The model that is asked for; the first choice if the client's name stands for several.
     pub model: Arc<str>,
+    /// What the client's name stands for; `None` if it is that of a model.
+    pub choices: Option<Box<Choices>>,
     /// The other models that the request names, each once.
     pub named: Vec<NamedModel>,
     /// The features that it uses, each once, or once for each fee.
@@ -73,6 +77,7 @@ impl Inbound {
     pub(super) fn without_body(session: SessionId) -> Self {
         Self {
             model: Arc::from(""),
+            choices: None,
             named: Vec::new(),
             features: Vec::new(),
             stream: false,
@@ -155,6 +160,7 @@ pub(in crate::proxy) async fn body(
     if let Some(record) = &mut ctx.record {
         record.body = Some(BodyFacts {
             model: Arc::clone(&inbound.model),
+            is_degraded: None,
             session: inbound.session.clone(),
             stream: inbound.stream,
             estimated_input: count::from_peek(&inbound.peek),
@@ -286,6 +292,7 @@ fn look(
     let session = session::derive(&hints);
     Ok(Inbound {
         model: model.into(),
+        choices: None,
         named,
         features,
         stream,

@@ -1,6 +1,7 @@
 //! A request before it goes to a provider: head, caller, body, checks, limits and the plan.
 
 pub(super) mod admit;
+pub(super) mod alias;
 mod credentials;
 pub(super) mod endpoint_body;
 pub(super) mod explain;

@@ -113,7 +113,7 @@ fn refusal(
             None => Refusal::Internal,
         },
         NoProvider::ModelUnknown { .. } => {
-            Refusal::UnknownModel { model: inbound.model.to_string() }
+            Refusal::UnknownModel { model: inbound.named_model().to_string() }
         }
         NoProvider::WithoutCredential { .. } => Refusal::NoProviderCredential,
         NoProvider::Unavailable { retry_after_ms, .. } => {
@@ -124,10 +124,12 @@ fn refusal(
 
 /// A model without a price, or else a tool without one at a provider of the model.
 fn not_priced(snapshot: &Snapshot, inbound: &Inbound, format: WireFormat) -> Refusal {
-    let model = &*inbound.model;
+    let model = &**inbound.named_model();
     let other = unpriced(snapshot, inbound);
-    let has_price =
-        |p: &&Arc<Provider>| snapshot.price_for(model, p.upstream_model(model)).is_some();
+    let has_price = |p: &&Arc<Provider>| {
+        let model = inbound.model_at(p);
+        snapshot.price_for(model, p.upstream_model(model)).is_some()
+    };
     let mut priced = serving(snapshot, inbound).filter(has_price);
     let tool = priced.find_map(|p| unpriced_tool(snapshot, inbound, p, format));
     let model = other.unwrap_or(model).to_owned();
@@ -162,5 +164,5 @@ fn serving<'s>(
     inbound: &'s Inbound,
 ) -> impl Iterator<Item = &'s Arc<Provider>> {
     let providers = snapshot.providers.iter().chain(&snapshot.left_out);
-    providers.filter(|provider| provider.supports_model(&inbound.model))
+    providers.filter(|provider| provider.supports_model(inbound.model_at(provider)))
 }

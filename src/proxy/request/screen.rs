@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::alias;
 use super::endpoint_body::BatchPlaces;
 use super::identify::Identified;
 use super::intake::Inbound;
@@ -43,10 +44,11 @@ pub(in crate::proxy) struct Screened(pub Arc<Inbound>);
 /// When the model or the client is not on a non-empty list, when a feature is denied, when the
 /// client is too old, or when a text contains a sensitive word.
 pub(in crate::proxy) async fn screen(
-    ctx: &RequestContext,
+    ctx: &mut RequestContext,
     identified: &Identified,
     mut inbound: Inbound,
 ) -> Result<Screened, Refusal> {
+    alias::resolve(ctx, identified, &mut inbound).await?;
     allowed(ctx, identified, &inbound)?;
     if !inbound.features.is_empty() {
         grant(ctx, identified, &mut inbound.features)?;
@@ -85,7 +87,8 @@ fn allowed(
         return client(ctx, identified);
     }
     for list in [&key.allowed_models, &user.allowed_models].into_iter().filter(|l| !l.is_empty()) {
-        if !model_matches(list, &inbound.model) {
+        // What an alias stands for was compared with the lists when it was looked up.
+        if inbound.choices.is_none() && !model_matches(list, &inbound.model) {
             let model = inbound.model.to_string();
             return Err(Refusal::ModelNotAllowed { model, member: None });
         }

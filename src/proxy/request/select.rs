@@ -136,6 +136,7 @@ impl<'a> ToSelect<'a> {
             },
             all_groups: matches!(identified.caller, Principal::Admin),
             model: &inbound.model,
+            choices: inbound.choices(),
             named: &inbound.named,
             features: &inbound.features,
             format: ctx.format,
@@ -250,7 +251,8 @@ pub(super) fn unpriced_tool<'i>(
         if used.fee == Fee::Images && models.clone().next().is_some() {
             return models.all(|named| find(&named.name).is_some());
         }
-        let (model, upstream) = (&*inbound.model, provider.upstream_model(&inbound.model));
+        let model = inbound.model_at(provider);
+        let upstream = provider.upstream_model(model);
         bill::is_priced(used.fee, snapshot.price_for(model, upstream).map(AsRef::as_ref), find)
     };
     inbound.features.iter().find(|used| {
@@ -275,7 +277,7 @@ struct View<'a> {
 impl ProviderView for View<'_> {
     fn is_priced(&self, provider: &Provider) -> bool {
         let Some(inbound) = self.billed else { return true };
-        let (snapshot, model) = (&self.asked.identified.snapshot, &inbound.model);
+        let (snapshot, model) = (&self.asked.identified.snapshot, inbound.model_at(provider));
         let has_price = || snapshot.price_for(model, provider.upstream_model(model)).is_some();
         (!self.needs_price || (!self.is_refused && has_price()))
             && unpriced_tool(snapshot, inbound, provider, self.asked.ctx.format).is_none()
@@ -289,10 +291,11 @@ impl ProviderView for View<'_> {
             Strategy::Cheapest if inbound.ask.is_some() => 0,
             Strategy::Cheapest => {
                 let forecast = self.asked.forecast();
-                identified.snapshot.expected_cost(&inbound.model, provider, &forecast)
+                identified.snapshot.expected_cost(inbound.model_at(provider), provider, &forecast)
             }
             Strategy::Fastest => {
-                ctx.gateway.first_bytes.rank(provider.id, &inbound.model, inbound.stream)
+                let model = inbound.model_at(provider);
+                ctx.gateway.first_bytes.rank(provider.id, model, inbound.stream)
             }
         }
     }

@@ -88,6 +88,7 @@ pub(in crate::proxy) async fn plan(
     if let Some(record) = &mut ctx.record {
         record.body = Some(BodyFacts {
             model: Arc::clone(&inbound.model),
+            is_degraded: None,
             session: inbound.session.clone(),
             stream: false,
             estimated_input: 0,

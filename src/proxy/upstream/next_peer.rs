@@ -126,7 +126,13 @@ async fn next_provider(
             None => true,
         };
         if entered {
-            return Ok(Box::new(Attempt::new(chosen, &forwarding.inbound.model, ticket)));
+            let model = forwarding.inbound.model_at(&chosen);
+            if let Some(body) = request.record.as_mut().and_then(|record| record.body.as_mut())
+                && body.is_degraded.is_some()
+            {
+                body.model = Arc::clone(model);
+            }
+            return Ok(Box::new(Attempt::new(chosen, model, ticket)));
         }
         drop(ticket);
         let why = "what runs there already reaches one of its limits";

@@ -151,7 +151,7 @@ impl RenderSource {
             return Ok(Rendered::new(Vec::new(), self.query.take(), ReplyForm::AsIs));
         }
         if self.provider.names_models_in_paths() {
-            let named_by_client = *self.model == *self.inbound.model;
+            let named_by_client = *self.model == **self.inbound.named_model();
             let check = if named_by_client { route::check_model } else { route::check_redirect };
             check(&self.model)?;
         }
@@ -210,7 +210,7 @@ impl RenderSource {
         to: WireFormat,
     ) -> Result<Rendered, Refusal> {
         let query = self.query.take();
-        let is_redirected = *self.model != *self.inbound.model;
+        let is_redirected = *self.model != **self.inbound.named_model();
         let body = &self.inbound.body;
         let is_action = [self.format, to].map(|format| format == WireFormat::AltCli);
         if let [false, false] = is_action {
@@ -241,7 +241,8 @@ impl RenderSource {
         }
         let mut reservation = BodyReservation::new(&self.gateway.bodies, self.user);
         reservation.hold_beside_body(self.inbound.peek.elements * ELEMENT_WEIGHT, self.most)?;
-        let (model, upstream, whole) = (&*self.inbound.model, &*self.model, body.concat());
+        let (model, upstream) = (&**self.inbound.named_model(), &*self.model);
+        let whole = body.concat();
         let converted = embeddings::request(endpoint, to, &whole, model, upstream)?;
         let reply = ReplyForm::Embeddings(Box::new(converted.reply));
         Ok(Rendered::new(vec![converted.body.into()], None, reply))
@@ -267,7 +268,7 @@ impl RenderSource {
             body = edit::remove_member(&body, place);
             moved = Some(peek_again(&body)?);
         }
-        if model != &*inbound.model && !self.model_in_path {
+        if model != &**inbound.named_model() && !self.model_in_path {
             body = edit::set_model(&body, moved.as_ref().unwrap_or(&inbound.peek), model);
             moved = Some(peek_again(&body)?);
         }
@@ -331,7 +332,7 @@ impl RenderSource {
         }
         request.reply.seed = self.id.0.as_simple().to_string();
         request.reply.created = self.created;
-        request.reply.model = inbound.model.to_string();
+        request.reply.model = inbound.named_model().to_string();
         request.reply.estimated_input = count::from_peek(&inbound.peek);
         request.reply.json_array = self.json_array;
         if self.counts_tokens() {

@@ -7,6 +7,7 @@ import { FeatureFields } from "@/parts/feature-fields";
 import { SelectField, TextField } from "@/parts/fields";
 import { Button } from "@/ui/button";
 import { Card } from "@/ui/page";
+import { Aliases } from "./aliases";
 import type { SystemForm } from "./api";
 
 const STRATEGIES = ["weighted", "cheapest", "fastest"] as const;
@@ -54,11 +55,14 @@ export function GroupFeatures({ form }: { form: UseFormReturn<SystemForm> }) {
               allowed={`groupFeatures.${at}.allowed`}
               denied={`groupFeatures.${at}.denied`}
             />
+            <Aliases form={form} group={at} />
           </fieldset>
         ))}
         <Button
           icon={<Plus className="size-4" aria-hidden />}
-          onClick={() => append({ group: "", allowed: [], denied: [], strategy: "weighted" })}
+          onClick={() =>
+            append({ group: "", allowed: [], denied: [], strategy: "weighted", aliases: [] })
+          }
         >
           {t("features.addGroup")}
         </Button>

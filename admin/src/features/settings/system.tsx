@@ -18,6 +18,13 @@ export const formOf = ({ timezone: _, cleanupRetentionDays, ...rest }: Settings)
   cleanupRetentionDays: String(cleanupRetentionDays),
 });
 
+/** A percentage is text while it is typed. */
+const sentGroups = (groups: SystemForm["groupFeatures"]) =>
+  groups.map((group) => ({
+    ...group,
+    aliases: group.aliases.map((alias) => ({ ...alias, degradeAt: Number(alias.degradeAt) })),
+  })) as SentGroups;
+
 export function SystemView() {
   return <Answer of={useQuery(settings)}>{(saved) => <SystemSettings saved={saved} />}</Answer>;
 }
@@ -35,7 +42,7 @@ function SystemSettings({ saved }: { saved: Settings }) {
         ? {}
         : { cleanupRetentionDays: Number(cleanupRetentionDays) };
     // The gateway refuses a name that it does not know.
-    const groups = groupFeatures && { groupFeatures: groupFeatures as SentGroups };
+    const groups = groupFeatures && { groupFeatures: sentGroups(groupFeatures) };
     return formOf(await save.mutateAsync({ ...rest, ...groups, ...days }));
   };
   const needed = (text: string) => text.trim() !== "" || t("settings.system.needed");

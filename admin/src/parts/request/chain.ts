@@ -97,6 +97,8 @@ const REASONS = {
   "it took longer to the first byte, or was not measured yet": "isSlower",
   "each of its keys is disabled": "keysOff",
   "the windows of its account are used above its quota guard: others first": "nearlyUsedUp",
+  "it serves a later model of those that the name stands for": "nextModel",
+  "it serves the first of the models that the name stands for": "firstModel",
 } as const;
 const TIMED = [
   [/^circuit open, tried again in (\d+) s$/, "circuitOpen"],

@@ -2,6 +2,7 @@
 //!
 //! Pure data with its own small rules. No I/O, no clock, no dependency on any other module.
 
+pub mod alias;
 pub mod batch;
 pub mod cache_miss;
 pub mod clock;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::alias::ModelAlias;
 use super::feature_policy::FeaturePolicy;
 use super::group::Groups;
 use super::limits::TimeOfDay;
@@ -32,7 +33,8 @@ pub struct SystemSettings {
     pub group_features: Vec<GroupFeatures>,
 }
 
-/// What requests of the keys of one group may use, and how their providers are ordered.
+/// What requests of the keys of one group may use, how their providers are ordered, and what its
+/// names for models stand for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GroupFeatures {
@@ -44,21 +46,36 @@ pub struct GroupFeatures {
     /// How providers of the same priority are ordered.
     #[serde(default, skip_serializing_if = "Strategy::is_usual")]
     pub strategy: Strategy,
+    /// Its names for models, each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<ModelAlias>,
 }
 
 impl GroupFeatures {
-    /// Each group once, in the order of the names, without those that say nothing.
+    /// Each group once, in the order of the names, without those that say nothing. Of several
+    /// aliases of one name the last one counts.
     pub fn merged(all: Vec<Self>) -> Vec<Self> {
-        let mut groups: BTreeMap<String, (FeaturePolicy, Strategy)> = BTreeMap::new();
-        for Self { group, features, strategy } in all {
+        let mut groups: BTreeMap<String, (FeaturePolicy, Strategy, Vec<ModelAlias>)> =
+            BTreeMap::new();
+        for Self { group, features, strategy, aliases } in all {
             let known = groups.entry(group).or_default();
             known.0 = known.0.and(features);
             if !strategy.is_usual() {
                 known.1 = strategy;
             }
+            for alias in aliases {
+                known.2.retain(|one| one.name != alias.name);
+                known.2.push(alias);
+            }
         }
         let said = groups.into_iter().filter(|(_, one)| *one != Default::default());
-        said.map(|(group, (features, strategy))| Self { group, features, strategy }).collect()
+        said.map(|(group, (features, strategy, aliases))| Self {
+            group,
+            features,
+            strategy,
+            aliases,
+        })
+        .collect()
     }
 }
 
@@ -74,6 +91,18 @@ impl SystemSettings {
     pub fn strategy_of(&self, groups: &Groups) -> Strategy {
         let mut of = self.group_features.iter().filter(|one| groups.has(&one.group));
         of.find(|one| !one.strategy.is_usual()).map_or(Strategy::Weighted, |one| one.strategy)
+    }
+
+    /// What a name for models stands for, for a key: as the first of its groups says that knows it,
+    /// in the order of the names.
+    pub fn alias_of(&self, groups: &Groups, name: &str) -> Option<&ModelAlias> {
+        self.aliases_of(groups).find(|alias| alias.name == name)
+    }
+
+    /// The names for models of a key's groups.
+    pub fn aliases_of(&self, groups: &Groups) -> impl Iterator<Item = &ModelAlias> {
+        let of = self.group_features.iter().filter(|one| groups.has(&one.group));
+        of.flat_map(|one| &one.aliases)
     }
 }
 

@@ -7,9 +7,9 @@ use super::input::SelectInput;
 use super::order::OrderedProvider;
 use super::reasons::{
     CHEAPEST, COSTS_MORE, CREDENTIALS_OFF, DISABLED, DRAW, EXPLORED, FAILED_LAST, FASTEST,
-    IS_SLOWER, LIMIT, NEARLY_USED_UP, NEXT_DRAW, NEXT_FORMAT, NEXT_PRIORITY, NO_CREDENTIAL,
-    NO_FEATURE, NO_FORMAT, NO_MODEL, NO_NAMED_MODEL, NO_PRICE, ONLY, OTHER_GROUP, PRIORITY,
-    SESSION, SESSION_CAP, STANDS_IN, SWITCHED_OFF, Shared,
+    FIRST_MODEL, IS_SLOWER, LIMIT, NEARLY_USED_UP, NEXT_DRAW, NEXT_FORMAT, NEXT_MODEL,
+    NEXT_PRIORITY, NO_CREDENTIAL, NO_FEATURE, NO_FORMAT, NO_MODEL, NO_NAMED_MODEL, NO_PRICE, ONLY,
+    OTHER_GROUP, PRIORITY, SESSION, SESSION_CAP, STANDS_IN, SWITCHED_OFF, Shared,
 };
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
@@ -111,11 +111,13 @@ impl Chain {
             (DecisionStep::Chosen, &DRAW)
         } else if rest
             .iter()
-            .any(|c| !c.is_nearly_used_up && c.priority == first.priority && c.rank < first.rank)
+            .any(|c| !c.is_nearly_used_up && c.place() == first.place() && c.rank < first.rank)
         {
             // The better one failed the session's last request.
             (DecisionStep::Chosen, &STANDS_IN)
-        } else if rest.iter().any(|c| c.priority == first.priority && c.rank > first.rank) {
+        } else if rest.iter().all(|c| c.choice > first.choice) {
+            (DecisionStep::Chosen, &FIRST_MODEL)
+        } else if rest.iter().any(|c| c.place() == first.place() && c.rank > first.rank) {
             let is_cheapest = self.strategy == Strategy::Cheapest;
             (DecisionStep::Chosen, if is_cheapest { &CHEAPEST } else { &FASTEST })
         } else {
@@ -127,6 +129,8 @@ impl Chain {
                 &NEARLY_USED_UP
             } else if for_session {
                 &STANDS_IN
+            } else if next.choice != first.choice {
+                &NEXT_MODEL
             } else if next.priority != first.priority {
                 &NEXT_PRIORITY
             } else if next.rank < first.rank {

@@ -92,7 +92,7 @@ pub(super) fn unable(ask: &SelectInput<'_>, provider: &Provider) -> Option<Stage
     if !provider.is_enabled {
         return Some(Stage::Disabled);
     }
-    if !provider.supports_model(ask.model) {
+    if ask.model_at(provider).is_none() {
         return Some(Stage::ModelNotSupported);
     }
     let format = provider.kind.format();

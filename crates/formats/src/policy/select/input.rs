@@ -23,8 +23,11 @@ pub struct SelectInput<'a> {
     pub groups: &'a Groups,
     /// The admin token reaches every provider.
     pub all_groups: bool,
-    /// The client's name for the model.
+    /// The client's name for the model; the first choice if that stands for several.
     pub model: &'a str,
+    /// The models that the client's name stands for, the first choice first; empty if it is that of
+    /// a model.
+    pub choices: &'a [Arc<str>],
     /// The other models that the request names.
     pub named: &'a [NamedModel],
     /// The features that it uses.
@@ -46,6 +49,18 @@ pub struct SelectInput<'a> {
     pub now: Timestamp,
     /// Milliseconds since the request's start, for the decisions.
     pub at_ms: u64,
+}
+
+impl SelectInput<'_> {
+    /// The model that a provider is asked for, and its place among the choices: the first that it
+    /// serves. `None`: it serves none.
+    pub fn model_at(&self, provider: &Provider) -> Option<(usize, &str)> {
+        if self.choices.is_empty() {
+            return provider.supports_model(self.model).then_some((0, self.model));
+        }
+        let mut choices = self.choices.iter().map(|model| &**model).enumerate();
+        choices.find(|(_, model)| provider.supports_model(model))
+    }
 }
 
 /// Whether a provider is available now.

@@ -67,6 +67,9 @@ pub fn plan(
             let rank = if is_ranked { view.rank(provider) } else { 0 };
             let mut one = OrderedProvider::new(index, provider, ask.format, rank);
             one.is_nearly_used_up = view.is_nearly_used_up(provider);
+            if !ask.choices.is_empty() {
+                one.choice = ask.model_at(provider).map_or(0, |(place, _)| place);
+            }
             candidates.push(one);
         } else {
             soonest = [soonest, stage.until()].into_iter().flatten().min();

@@ -11,6 +11,8 @@ use crate::domain::provider::Provider;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OrderedProvider {
     pub(super) index: usize,
+    /// Of the model that it is asked for, among those that the client's name stands for.
+    pub(super) choice: usize,
     pub(super) priority: i32,
     /// By the strategy.
     pub(super) rank: u64,
@@ -23,6 +25,7 @@ impl OrderedProvider {
     pub(super) fn new(index: usize, provider: &Provider, client: WireFormat, rank: u64) -> Self {
         Self {
             index,
+            choice: 0,
             priority: provider.priority,
             rank,
             converted: provider.kind.format() != client,
@@ -31,12 +34,17 @@ impl OrderedProvider {
         }
     }
 
-    pub(super) const fn tier(&self) -> (i32, u64, bool) {
-        (self.priority, self.rank, self.converted)
+    /// What comes before the strategy.
+    pub(super) const fn place(&self) -> (usize, i32) {
+        (self.choice, self.priority)
+    }
+
+    pub(super) const fn tier(&self) -> (usize, i32, u64, bool) {
+        (self.choice, self.priority, self.rank, self.converted)
     }
 }
 
-/// By priority and strategy, the client's own format first, and by a weighted draw among equals.
+/// By the model, then by priority and strategy, the client's own format first, and by a weighted draw among equals.
 pub(super) fn sort(candidates: &mut [OrderedProvider], rng: &mut fastrand::Rng) {
     candidates.sort_by_key(OrderedProvider::tier);
     for equals in candidates.chunk_by_mut(|a, b| a.tier() == b.tier()) {
@@ -70,9 +78,10 @@ pub(super) fn last_of_its_rank(
     is_ranked: bool,
 ) {
     let Some(id) = avoided else { return };
-    for equals in candidates
-        .chunk_by_mut(|a, b| a.priority == b.priority && (is_ranked || a.converted == b.converted))
-    {
+    let is_equal = |a: &OrderedProvider, b: &OrderedProvider| {
+        a.place() == b.place() && (is_ranked || a.converted == b.converted)
+    };
+    for equals in candidates.chunk_by_mut(is_equal) {
         if let Some(place) = equals.iter().position(|c| providers[c.index].id == id) {
             equals[place..].rotate_left(1);
         }

@@ -44,4 +44,6 @@ reasons! {
     IS_SLOWER = "it took longer to the first byte, or was not measured yet";
     CREDENTIALS_OFF = "each of its keys is disabled";
     NEARLY_USED_UP = "the windows of its account are used above its quota guard: others first";
+    NEXT_MODEL = "it serves a later model of those that the name stands for";
+    FIRST_MODEL = "it serves the first of the models that the name stands for";
 }

@@ -49,6 +49,7 @@ fn ask(groups: &Groups) -> SelectInput<'_> {
         groups,
         all_groups: false,
         model: "large",
+        choices: &[],
         named: &[],
         features: &[],
         format: WireFormat::Native,
