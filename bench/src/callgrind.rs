@@ -6,21 +6,13 @@
 //! profile. The functions in a profile identify the thread's work. Time spent in the kernel is not
 //! counted.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-/// What a thread works on, and a part of a function's name that no other kind of thread runs.
-const KINDS: [(&str, &str); 2] = [(WRITER, "sqlite3VdbeExec"), (PROXY, "pingora_proxy")];
-/// The threads that serve requests.
-pub const PROXY: &str = "proxy";
-/// The threads that execute SQLite's statements.
-pub const WRITER: &str = "sqlite";
-/// All others: the runtime that feeds the writer, access lines, timers.
-pub const OTHER: &str = "other";
+use crate::profile::Profile;
 
 /// Keeps glibc from copying with `rep movsb`, which Callgrind counts as one instruction per byte.
 pub const GLIBC: (&str, &str) = (
@@ -28,22 +20,22 @@ pub const GLIBC: (&str, &str) = (
     "glibc.cpu.x86_rep_movsb_threshold=1000000000:glibc.cpu.x86_rep_stosb_threshold=1000000000",
 );
 
-/// Instructions by kind of thread.
-pub type Counts = BTreeMap<&'static str, u64>;
-
-/// The command that runs a program under Callgrind; its profiles go to `dir`.
-pub fn command(dir: &Path) -> Vec<String> {
+/// The command that runs a program under Callgrind; its profiles go to `dir`. `options`: further
+/// ones.
+pub fn command(dir: &Path, options: &[String]) -> Vec<String> {
     let out = dir.join("profile").display().to_string();
     let fifo = dir.join("vgdb").display().to_string();
-    let options = [
+    let usual = [
         "valgrind",
         "--tool=callgrind",
         "--instr-atstart=no",
         "--separate-threads=yes",
         "--fair-sched=try",
         "--max-threads=2000",
+        "--collect-systime=yes",
     ];
-    let mut command: Vec<String> = options.map(str::to_owned).into();
+    let mut command: Vec<String> = usual.map(str::to_owned).into();
+    command.extend_from_slice(options);
     command.extend([format!("--callgrind-out-file={out}"), format!("--vgdb-prefix={fifo}")]);
     command
 }
@@ -64,27 +56,21 @@ impl Profiled<'_> {
         self.say(&["instrumentation", "on"])
     }
 
-    /// Ends a stretch. Returns the counts since its beginning and the profiles, which give the
-    /// functions.
+    /// Ends a stretch. Returns the profile of each thread since its beginning, and its file.
     ///
     /// # Errors
     /// When Valgrind does not answer or writes no valid profile.
-    pub fn take(&self) -> Result<(Counts, Vec<PathBuf>)> {
+    pub fn take(&self) -> Result<(Vec<Profile>, Vec<PathBuf>)> {
         let before = self.profiles()?;
         self.say(&["dump"])?;
         let new: Vec<_> =
             self.profiles()?.into_iter().filter(|file| !before.contains(file)).collect();
         ensure!(!new.is_empty(), "Callgrind wrote no profile into {}", self.dir.display());
-        let mut counts: Counts = [PROXY, WRITER, OTHER].map(|kind| (kind, 0)).into();
-        for file in &new {
-            let text = fs::read_to_string(file)?;
-            let count =
-                total(&text).with_context(|| format!("{} has no totals", file.display()))?;
-            let kind =
-                KINDS.iter().find(|(_, name)| text.contains(name)).map_or(OTHER, |(kind, _)| kind);
-            *counts.entry(kind).or_default() += count;
-        }
-        Ok((counts, new))
+        let read = |file: &PathBuf| {
+            Profile::read(&fs::read_to_string(file)?).with_context(|| file.display().to_string())
+        };
+        let profiles = new.iter().map(read).collect::<Result<Vec<_>>>()?;
+        Ok((profiles, new))
     }
 
     fn profiles(&self) -> Result<Vec<PathBuf>> {
@@ -105,22 +91,5 @@ impl Profiled<'_> {
         let said = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "vgdb {words:?}: {said}");
         Ok(())
-    }
-}
-
-/// The instructions of one profile.
-fn total(profile: &str) -> Option<u64> {
-    let line = profile.lines().rev().find_map(|line| line.strip_prefix("totals: "))?;
-    line.split_whitespace().next()?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::total;
-
-    #[test]
-    fn a_profile_ends_with_its_total() {
-        assert_eq!(total("events: Ir\nfn=(1) main\n1 5\n\ntotals: 1234\n"), Some(1234));
-        assert_eq!(total("events: Ir\n"), None);
     }
 }

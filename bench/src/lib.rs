@@ -13,6 +13,8 @@ pub mod load;
 pub mod measure;
 pub mod payload;
 pub mod process;
+pub mod profile;
 pub mod redis_server;
 pub mod report;
 pub mod response;
+pub mod stretch;

@@ -240,6 +240,7 @@ impl Exchange {
     /// call has an effect, and only if the caller is known.
     ///
     /// Call it before the bytes that complete the reply are sent.
+    #[cfg_attr(feature = "stages", inline(never))]
     fn close(&mut self, ending: &Ending) {
         if let Some(mut record) = self.request.record.take() {
             let trace = self.request.trace.take();

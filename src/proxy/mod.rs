@@ -29,6 +29,7 @@ pub mod request;
 
 mod reply;
 mod settle;
+mod stages;
 mod trace;
 
 mod cold_cache;

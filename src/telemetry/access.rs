@@ -37,6 +37,7 @@ pub(super) fn open(lines: LineBuffer, style: Style) {
 }
 
 /// Writes the line, if access lines are on. `span`: the request's, if requests have traces.
+#[cfg_attr(feature = "stages", inline(never))]
 pub fn access_log(record: &Record, span: Option<SpanContext>) {
     let Some((lines, style)) = SINK.get() else { return };
     LINE.with_borrow_mut(|line| {

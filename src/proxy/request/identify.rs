@@ -63,6 +63,7 @@ impl Identified {
 }
 
 /// Finds the caller and opens the request's record.
+#[cfg_attr(feature = "stages", inline(never))]
 pub(in crate::proxy) fn identify(
     session: &Session,
     ctx: &mut RequestContext,

@@ -77,6 +77,7 @@ impl Selected {
 }
 
 /// Selects the providers of a request.
+#[cfg_attr(feature = "stages", inline(never))]
 pub(in crate::proxy) fn select(
     ctx: &RequestContext,
     identified: &Identified,

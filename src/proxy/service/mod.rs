@@ -39,6 +39,7 @@ use crate::proxy::reply::client_head;
 use crate::proxy::reply::give_up::GiveUp;
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::request::on_behalf::OnBehalf;
+use crate::proxy::stages::apart;
 use crate::proxy::upstream::{head, receiving};
 
 /// How long the unread rest of a refused body is read, so that a client that is still sending
@@ -141,7 +142,7 @@ impl ProxyHttp for Service {
     /// the permissions, and the providers that could answer.
     async fn request_filter(&self, session: &mut Session, ctx: &mut Self::CTX) -> Result<bool> {
         trace(ctx, "request_filter");
-        let route = match local::answer(session, &mut ctx.request).await? {
+        let route = match apart(local::answer(session, &mut ctx.request)).await? {
             Arrived::PassesOn(route) => route,
             Arrived::Answer(answer) => {
                 return self.respond(session, ctx, answer).await.map(|()| true);
@@ -247,6 +248,7 @@ impl ProxyHttp for Service {
 
     /// Decodes, reads the usage and converts. Collects the body of an error reply, and judges it
     /// when it is complete.
+    #[cfg_attr(feature = "stages", inline(never))]
     fn upstream_response_body_filter(
         &self,
         _: &mut Session,
@@ -281,6 +283,7 @@ impl ProxyHttp for Service {
 
     /// The only place where a request with a complete reply ends: its record is in the journal
     /// before the bytes that complete the reply are sent.
+    #[cfg_attr(feature = "stages", inline(never))]
     fn response_body_filter(
         &self,
         _: &mut Session,
