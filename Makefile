@@ -5,6 +5,10 @@
 # make bench  compare the gateway with nginx and a bare Pingora
 # make bench-check   instructions per request; fails if one is 3 % above the recorded figure;
 #                    UPDATE=1 records new figures, PROFILE=… selects the build profile
+# make bench-stages  what each stage of a request costs: instructions, allocations, copies, system
+#                    calls
+# make bench-peers   nginx, a bare Pingora, the gateway, and the gateways that PEER_… variables name,
+#                    in turns (bench/README.md)
 # make bench-convert   only conversion: MB/s and ns per stream event for every pair of formats
 # make bench-admission   only the thirteen limit checks: nanoseconds to admit and settle a request,
 #                        in the process and with Redis (needs redis-server)
@@ -32,7 +36,7 @@
 # Each target first installs what is missing, and prints that (scripts/setup.sh).
 
 .DEFAULT_GOAL := run
-.PHONY: run demo test test-lint test-code test-ui bench bench-check bench-admin bench-writer bench-convert bench-admission \
+.PHONY: run demo test test-lint test-code test-ui bench bench-check bench-stages bench-peers bench-admin bench-writer bench-convert bench-admission \
 	bench-nodes soak chaos fuzz schemathesis dist dist-twice test-dist image test-image test-deploy \
 	test-compose test-valkey lint fmt pictures hooks
 
@@ -71,6 +75,16 @@ bench-check:
 	cargo build --profile $(PROFILE) --locked --workspace --bin tollgate --bin instructions
 	$(BUILT)/$(PROFILE:dev=debug)/instructions \
 		--profile $(PROFILE) $(if $(filter 1,$(UPDATE)),--update) $(ARGS)
+
+bench-stages:
+	@scripts/setup.sh bench-check
+	cargo build --profile dist --locked --workspace --features tollgate/stages --bin tollgate --bin stages
+	$(BUILT)/dist/stages $(ARGS)
+
+bench-peers:
+	@scripts/setup.sh bench
+	cargo build --profile dist --locked --workspace --bin tollgate --bin floor --bin peers
+	$(BUILT)/dist/peers $(ARGS)
 
 bench-convert:
 	@scripts/setup.sh build

@@ -20,22 +20,44 @@ pub fn http(
     token: &str,
     body: &str,
 ) -> Result<(u16, String)> {
-    let mut stream = TcpStream::connect_timeout(&addr, TIME_LIMIT)?;
-    stream.set_read_timeout(Some(TIME_LIMIT))?;
     let head = format!(
         "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
          content-type: application/json\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
-    stream.write_all(head.as_bytes())?;
-    stream.write_all(body.as_bytes())?;
+    exchange(addr, &[head.as_bytes(), body.as_bytes()].concat())
+}
+
+/// Status and body of the reply to a request that asks for the end of the connection.
+///
+/// # Errors
+/// When there is no reply.
+pub fn exchange(addr: SocketAddr, request: &[u8]) -> Result<(u16, String)> {
+    let mut stream = TcpStream::connect_timeout(&addr, TIME_LIMIT)?;
+    stream.set_read_timeout(Some(TIME_LIMIT))?;
+    stream.write_all(request)?;
     let mut text = Vec::new();
     stream.read_to_end(&mut text)?;
-    let text = String::from_utf8_lossy(&text);
+    let end = memchr::memmem::find(&text, b"\r\n\r\n").context("no head")?;
+    let (head, body) = (String::from_utf8_lossy(&text[..end]).to_lowercase(), &text[end + 4..]);
     let status =
-        text.get(9..12).and_then(|status| status.parse().ok()).context("no status line")?;
-    let body = text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-    Ok((status, body.to_owned()))
+        head.get(9..12).and_then(|status| status.parse().ok()).context("no status line")?;
+    let body =
+        if head.contains("transfer-encoding: chunked") { joined(body) } else { body.to_vec() };
+    Ok((status, String::from_utf8_lossy(&body).into_owned()))
+}
+
+/// A body without the lines that give the sizes of its chunks.
+fn joined(mut chunked: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Some(line) = memchr::memmem::find(chunked, b"\r\n") {
+        let size = std::str::from_utf8(&chunked[..line]).unwrap_or_default();
+        let size = usize::from_str_radix(size.split(';').next().unwrap_or_default(), 16);
+        let Some(chunk) = chunked.get(line + 2..line + 2 + size.unwrap_or(0)) else { break };
+        body.extend_from_slice(chunk);
+        chunked = chunked.get(line + 4 + chunk.len()..).unwrap_or_default();
+    }
+    body
 }
 
 /// Calls one action; returns its data.
@@ -45,13 +67,8 @@ pub fn http(
 pub fn action(addr: SocketAddr, token: &str, name: &str, body: &Value) -> Result<Value> {
     let (status, reply) =
         http(addr, "POST", &format!("/api/actions/{name}"), token, &body.to_string())?;
-    // A chunked body has its size lines around the JSON.
-    let json = reply
-        .find('{')
-        .and_then(|start| Some(&reply[start..=reply.rfind('}')?]))
-        .unwrap_or_default();
     let value: Value =
-        serde_json::from_str(json).with_context(|| format!("{name}: {status} {reply}"))?;
+        serde_json::from_str(&reply).with_context(|| format!("{name}: {status} {reply}"))?;
     if value["ok"] != true {
         bail!("{name}: {status} {reply}");
     }

@@ -29,8 +29,10 @@ const START: Duration = Duration::from_secs(20);
 pub struct Target {
     pub name: &'static str,
     pub addr: SocketAddr,
-    /// The credential that it requires.
+    /// The credential that it requires, as `x-api-key`.
     pub key: String,
+    /// Further headers that it requires, each with its line end.
+    pub headers: String,
     pub program: Program,
     /// Resident memory before the first load, in KiB.
     pub idle_kib: u64,
@@ -44,7 +46,7 @@ pub struct Fixture {
     pub missing: Vec<&'static str>,
     /// Gateways that convert, by the type of their only provider; empty unless requested.
     pub converting: Vec<(WireFormat, Target)>,
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 pub const DIRECT: &str = "mock, direct";
@@ -117,7 +119,32 @@ impl Fixture {
             target.program.settle(Duration::from_secs(3));
             target.idle_kib = target.program.resident_kib();
         }
-        Ok(Self { targets, missing, converting, _dir: dir })
+        Ok(Self { targets, missing, converting, dir })
+    }
+
+    /// Starts another gateway in front of the mock. `command`: for the shell, with `{listen}`,
+    /// `{port}`, `{upstream}` and `{dir}` (an empty folder) in it.
+    ///
+    /// # Errors
+    /// When it does not listen in time.
+    pub fn add_peer(&mut self, name: &'static str, command: &str, headers: &str) -> Result<()> {
+        let addr = free()?;
+        let mock = self.targets.first().context("no mock")?.addr;
+        let dir = self.dir.path().join(name);
+        fs::create_dir(&dir)?;
+        let filled = command
+            .replace("{listen}", &addr.to_string())
+            .replace("{port}", &addr.port().to_string())
+            .replace("{upstream}", &mock.to_string())
+            .replace("{dir}", &dir.display().to_string());
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("exec {filled}")]);
+        let mut peer = target(name, addr, "bench", shell, &dir)?;
+        peer.headers = headers.to_owned();
+        peer.program.settle(Duration::from_secs(3));
+        peer.idle_kib = peer.program.resident_kib();
+        self.targets.push(peer);
+        Ok(())
     }
 
     /// The bare Pingora.
@@ -173,7 +200,8 @@ fn target_within(
         }
         pause(Duration::from_millis(20));
     }
-    Ok(Target { name, addr, key: key.to_owned(), program, idle_kib: 0 })
+    let (key, headers) = (key.to_owned(), String::new());
+    Ok(Target { name, addr, key, headers, program, idle_kib: 0 })
 }
 
 /// The mock without a gateway, as a target.

@@ -10,7 +10,7 @@ use tollgate_bench::converted::{self, KINDS};
 use tollgate_bench::fixture::{DIRECT, Fixture, Programs};
 use tollgate_bench::measure::{self, SCENARIOS};
 use tollgate_bench::payload::New;
-use tollgate_bench::report::{self, Memory, Row};
+use tollgate_bench::report::{self, Memory};
 
 /// Requests per round of first bytes, and the least number of rounds. Twenty are above the p99.
 const FIRST_BYTES: u64 = 2_000;
@@ -110,24 +110,9 @@ fn scenarios(args: &Args, fixture: &Fixture) -> Result<String> {
     // Only the search for sensitive words depends on which parts are new.
     let matters = |new| new == New::Last || args.words > 0;
     let chosen: Vec<_> =
-        SCENARIOS.iter().filter(|s| args.wants(s.name) && matters(s.new)).collect();
-    let row = |target| Row { target, samples: Vec::new() };
-    let mut tables: Vec<Vec<Row>> =
-        chosen.iter().map(|_| fixture.targets.iter().map(|t| row(t.name)).collect()).collect();
-    let count = fixture.targets.len();
-    for round in 0..args.rounds {
-        for (scenario, rows) in chosen.iter().zip(&mut tables) {
-            for turn in 0..count {
-                // Each round begins with another target, so that none always runs first.
-                let at = (turn + round) % count;
-                let target = &fixture.targets[at];
-                let sample =
-                    measure::sample(&scenario.at(target), Duration::from_secs(args.seconds))?;
-                eprintln!("round {}: {}, {}: {sample:?}", round + 1, scenario.name, target.name);
-                rows[at].samples.push(sample);
-            }
-        }
-    }
+        SCENARIOS.into_iter().filter(|s| args.wants(s.name) && matters(s.new)).collect();
+    let time = Duration::from_secs(args.seconds);
+    let tables = measure::rounds(&fixture.targets, &chosen, args.rounds, time)?;
     let tables =
         chosen.iter().zip(&tables).map(|(scenario, rows)| report::scenario(scenario, rows));
     Ok(tables.collect::<Vec<_>>().join("\n"))

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use crate::fixture::Target;
 use crate::load::{self, Load, Seen};
 use crate::payload::{self, New};
+use crate::report::Row;
 
 /// Events of the mock's prebuilt native stream: 50 of text, and the events before and after them.
 pub const STREAM_EVENTS: u64 = 56;
@@ -24,8 +25,8 @@ pub struct Scenario {
     model: &'static str,
     path: &'static str,
     bytes: usize,
-    stream: bool,
-    connections: usize,
+    pub stream: bool,
+    pub connections: usize,
     /// The number of parts of each request; CPU time is given per part.
     pub parts: u64,
     /// The name of a part.
@@ -78,10 +79,17 @@ impl Scenario {
         }
     }
 
+    /// The same at so many connections.
+    #[must_use]
+    pub const fn at_connections(&self, connections: usize) -> Self {
+        Self { connections, ..*self }
+    }
+
     /// The scenario's load on a target.
     pub fn at<'t>(&self, target: &'t Target) -> Aim<'t> {
         let body = payload::body(self.model, self.bytes, self.stream);
-        let request = payload::request(self.path, &target.key, payload::ONE_SESSION, &body);
+        let extra = format!("{}{}", payload::ONE_SESSION, target.headers);
+        let request = payload::request(self.path, &target.key, &extra, &body);
         let numbers = self.new.places(&request);
         Aim { target, request, numbers, connections: self.connections, parts: self.parts }
     }
@@ -115,6 +123,8 @@ pub type FirstByte = [Duration; 2];
 pub struct Sample {
     /// CPU nanoseconds per part of a request.
     pub cpu_ns: u64,
+    /// Context switches per 100 parts, voluntary or not.
+    pub switches: u64,
     /// The same by the name of the thread that used it.
     pub threads: BTreeMap<String, u64>,
     pub per_second: u64,
@@ -133,9 +143,11 @@ pub fn sample(aim: &Aim<'_>, time: Duration) -> Result<Sample> {
     load::run(&aim.load(WARM_UP))?;
     target.program.settle(SETTLE);
     let (before, threads_before) = (target.program.cpu(), target.program.cpu_by_thread());
+    let switches_before = target.program.switches();
     let seen = load::run(&aim.load(time))?;
     target.program.settle(SETTLE);
     let cpu = target.program.cpu() - before;
+    let switches = target.program.switches().saturating_sub(switches_before);
     let parts = answered(&seen, target)? * aim.parts;
     let share = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(0) / parts;
     let threads = target.program.cpu_by_thread().into_iter().map(|(name, time)| {
@@ -144,12 +156,41 @@ pub fn sample(aim: &Aim<'_>, time: Duration) -> Result<Sample> {
     });
     Ok(Sample {
         cpu_ns: share(cpu),
+        switches: switches * 100 / parts,
         threads: threads.collect(),
         per_second: seen.requests() * 1000 / u64::try_from(seen.took.as_millis())?.max(1),
         p50: seen.total.percentile(50),
         p99: seen.total.percentile(99),
         errors: seen.errors,
     })
+}
+
+/// Loads every target in every scenario, in interleaved rounds: a table of rows for each scenario.
+///
+/// # Errors
+/// When a target answers nothing.
+pub fn rounds(
+    targets: &[Target],
+    scenarios: &[Scenario],
+    rounds: usize,
+    time: Duration,
+) -> Result<Vec<Vec<Row>>> {
+    let row = |target: &Target| Row { target: target.name, samples: Vec::new() };
+    let mut tables: Vec<Vec<Row>> =
+        scenarios.iter().map(|_| targets.iter().map(row).collect()).collect();
+    for round in 0..rounds {
+        for (scenario, rows) in scenarios.iter().zip(&mut tables) {
+            for turn in 0..targets.len() {
+                // Each round begins with another target, so that none always runs first.
+                let at = (turn + round) % targets.len();
+                let sample = sample(&scenario.at(&targets[at]), time)?;
+                let (scenario, target) = (scenario.name, targets[at].name);
+                eprintln!("round {}: {scenario}, {target}: {sample:?}", round + 1);
+                rows[at].samples.push(sample);
+            }
+        }
+    }
+    Ok(tables)
 }
 
 fn answered(seen: &Seen, target: &Target) -> Result<u64> {
@@ -166,6 +207,17 @@ pub fn first_byte(scenario: &Scenario, target: &Target, count: u64) -> Result<Fi
     let seen = load::run(&Load { connections: 1, most: count, ..load })?;
     answered(&seen, target)?;
     Ok([50, 99].map(|percent| seen.first_byte.percentile(percent)))
+}
+
+/// Time to the end of the reply on one connection: p50 and p99 of `count` requests.
+///
+/// # Errors
+/// When no request at all was answered.
+pub fn whole(scenario: &Scenario, target: &Target, count: u64) -> Result<FirstByte> {
+    let load = scenario.at(target).load(Duration::from_secs(20));
+    let seen = load::run(&Load { connections: 1, most: count, ..load })?;
+    answered(&seen, target)?;
+    Ok([50, 99].map(|percent| seen.total.percentile(percent)))
 }
 
 /// Resident KiB that each of many silent streams adds.

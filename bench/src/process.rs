@@ -68,6 +68,14 @@ impl Program {
         times
     }
 
+    /// Context switches of the live threads so far, voluntary or not.
+    pub fn switches(&self) -> u64 {
+        let of = |pid| fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        let status = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("status"));
+        let texts = self.pids().into_iter().flat_map(of).filter_map(|thread| status(thread).ok());
+        texts.map(|text| switches(&text)).sum()
+    }
+
     /// Resident memory now, in KiB.
     pub fn resident_kib(&self) -> u64 {
         self.pids().into_iter().filter_map(resident_kib).sum()
@@ -136,6 +144,13 @@ fn sum_of_fields(stat: &str, first: usize) -> Option<u64> {
     // The name in parentheses may contain any character; the fields after it are numbers.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     Some(fields.get(first)?.parse::<u64>().ok()? + fields.get(first + 1)?.parse::<u64>().ok()?)
+}
+
+/// Both counts out of a thread's `status` file.
+fn switches(status: &str) -> u64 {
+    let counts = status.lines().filter(|line| line.contains("voluntary_ctxt_switches:"));
+    let counts = counts.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
+    counts.sum()
 }
 
 fn resident_kib(pid: u32) -> Option<u64> {

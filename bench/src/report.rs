@@ -55,10 +55,10 @@ pub fn scenario(scenario: &Scenario, rows: &[Row]) -> String {
     let mut text = format!("### {}\n\n", scenario.name);
     let _ = writeln!(
         text,
-        "| | CPU µs per {} (rounds) | to floor | requests/s | to floor | p50 µs | p99 µs | errors |",
+        "| | CPU µs per {} (rounds) | to floor | requests/s | to floor | p50 µs | p99 µs | context switches | errors |",
         scenario.unit
     );
-    text.push_str("|---|---|---|---|---|---|---|---|\n");
+    text.push_str("|---|---|---|---|---|---|---|---|---|\n");
     for row in rows {
         let cpu = median(&row.samples, |s| s.cpu_ns).unwrap_or(0);
         let rate = median(&row.samples, |s| s.per_second).unwrap_or(0);
@@ -66,7 +66,7 @@ pub fn scenario(scenario: &Scenario, rows: &[Row]) -> String {
         let most = row.samples.iter().map(|s| s.cpu_ns).max().unwrap_or(0);
         let _ = writeln!(
             text,
-            "| {} | {} ({} – {}) | {} | {rate} | {} | {} | {} | {} |",
+            "| {} | {} ({} – {}) | {} | {rate} | {} | {} | {} | {} | {} |",
             row.target,
             hundredths(cpu / 10),
             hundredths(least / 10),
@@ -75,11 +75,41 @@ pub fn scenario(scenario: &Scenario, rows: &[Row]) -> String {
             ratio(rate, floor_rate),
             median(&row.samples, |s| micros(s.p50)).unwrap_or(0),
             median(&row.samples, |s| micros(s.p99)).unwrap_or(0),
+            hundredths(median(&row.samples, |s| s.switches).unwrap_or(0)),
             row.samples.iter().map(|s| s.errors).sum::<u64>(),
         );
     }
     for row in rows.iter().filter(|row| row.target.starts_with("tollgate")) {
         let _ = write!(text, "\n{}, by thread: {}.\n", row.target, threads(row));
+    }
+    text
+}
+
+/// CPU time of the process tree, and what one connection waits longer than without a proxy: the way
+/// in which Busbar publishes its figures. `heads`: the scenarios; `rows`: for each of them those of
+/// the targets, the mock first. `waits`: as for [`first_byte`].
+pub fn published(
+    heads: &[&str],
+    rows: &[Vec<Row>],
+    waits: &[(&'static str, Vec<Vec<FirstByte>>)],
+) -> String {
+    let mut text = format!(
+        "### CPU µs per request at 8 connections; added p50 and p99 µs at one connection\n\n\
+         | | {} | added p50 | added p99 |\n|---|{}---|---|\n",
+        heads.join(" | "),
+        "---|".repeat(heads.len())
+    );
+    let at = |times: &[Vec<FirstByte>], which: usize| {
+        let rounds = times.first().map_or(&[][..], Vec::as_slice);
+        micros(middle(&rounds.iter().map(|one| one[which]).collect::<Vec<_>>()))
+    };
+    let direct = waits.first().map(|(_, times)| [0, 1].map(|which| at(times, which)));
+    let direct = direct.unwrap_or_default();
+    for (place, (target, times)) in waits.iter().enumerate().skip(1) {
+        let cpu = |rows: &Vec<Row>| median(&rows[place].samples, |s| s.cpu_ns).unwrap_or(0);
+        let cells: Vec<_> = rows.iter().map(|rows| hundredths(cpu(rows) / 10)).collect();
+        let [p50, p99] = [0, 1].map(|which| at(times, which).saturating_sub(direct[which]));
+        let _ = writeln!(text, "| {target} | {} | {p50} | {p99} |", cells.join(" | "));
     }
     text
 }
@@ -202,6 +232,7 @@ mod tests {
     fn sample(cpu_ns: &u64) -> Sample {
         Sample {
             cpu_ns: *cpu_ns,
+            switches: 150,
             threads: BTreeMap::from([
                 ("proxy".to_owned(), cpu_ns / 2),
                 ("writer".to_owned(), cpu_ns - 1000),
