@@ -25,8 +25,9 @@ use super::upstream::running::Running;
 use super::upstream::{credential, next_peer, verdict};
 use crate::domain::record::RequestOutcome;
 use crate::domain::strategy::Strategy;
+use crate::formats::batch;
 use crate::formats::peek::Peek;
-use crate::formats::route::Operation;
+use crate::formats::route::{self, Operation};
 
 /// A request, and what exists once it goes to a provider.
 pub struct Exchange {
@@ -172,6 +173,12 @@ impl Exchange {
             let peek = self.forwarding.as_ref().map(|forwarding| &forwarding.inbound.peek);
             record.note_bill(forwarded.bill(record.estimated_input()));
             if let Operation::Stored(call) = &record.operation
+                && *call.collection == route::GOOGLE_BATCHES
+            {
+                // The client may have seen its end.
+                request.gateway.pending_replies.hurry(attempt.provider.id, &call.id);
+            }
+            if let Operation::Stored(call) = &record.operation
                 && let Some(fetched) = forwarded.fetched()
             {
                 let reply = (attempt.provider.id, &*call.id);
@@ -264,7 +271,7 @@ impl Exchange {
     /// The id of the batch or the file that the provider describes.
     fn id_of_object(&self) -> Option<String> {
         let Incoming::Reply(forwarded) = &self.attempt.as_ref()?.incoming else { return None };
-        forwarded.object()?["id"].as_str().map(str::to_owned)
+        batch::id_of(&forwarded.object()?).map(str::to_owned)
     }
 
     /// The id of a reply that its provider makes in the background, and what was asked for.

@@ -263,6 +263,9 @@ impl StagedAnswer {
         if directive.gzip && !self.pieces.is_empty() {
             put(CONTENT_ENCODING.as_str(), "gzip");
         }
+        for (name, value) in &self.headers {
+            put(name, value);
+        }
         for (name, value) in &directive.headers {
             put(name, value);
         }
