@@ -142,7 +142,7 @@ fn judge(mock: &Mock, parts: &Parts, bytes: &Bytes, serial: u64) -> (StagedAnswe
             let is_deletion = parts.method == http::Method::DELETE;
             match is_deletion {
                 true => answer,
-                false => mock.background.shape(&route, is_asked, &directive, answer),
+                false => mock.background.shape(&route, is_asked, &directive, parts, answer),
             }
         }
     };

@@ -49,7 +49,6 @@ pub(in crate::proxy) async fn screen(
     allowed(ctx, identified, &inbound)?;
     if !inbound.features.is_empty() {
         grant(ctx, identified, &mut inbound.features)?;
-        inbound.peek.check_background(ctx.format)?;
         let is_followed = inbound.peek.is_in_background(ctx.format)
             || inbound.ask.as_ref().is_some_and(|ask| ask.endpoint.unit == Unit::Batch);
         let key = identified.caller.key_id();

@@ -45,8 +45,7 @@ pub(in crate::proxy) const fn may_hold(format: WireFormat, collection: &Collecti
 ///
 /// # Errors
 /// When the client is not on a non-empty list; when this gateway does not know that the key made
-/// it, or its provider is out of reach now; when a reply is asked for as a stream; when it is to be
-/// deleted before it is billed.
+/// it, or its provider is out of reach now; when it is to be deleted before it is billed.
 pub(in crate::proxy) async fn plan(
     session: &Session,
     ctx: &mut RequestContext,
@@ -54,12 +53,8 @@ pub(in crate::proxy) async fn plan(
     call: &StoredCall,
 ) -> Result<Plan, Refusal> {
     let asked = session.req_header().uri.query().unwrap_or_default();
-    if *call.collection == route::REPLIES
-        && query::values(asked, "stream").any(|value| !matches!(&*value, "false" | "0"))
-    {
-        let message = "stream: a stored response is given in one piece here";
-        return Err(Refusal::BadRequest(message.to_owned()));
-    }
+    let streams = *call.collection == route::REPLIES
+        && query::values(asked, "stream").any(|value| !matches!(&*value, "false" | "0"));
     screen::client(ctx, identified)?;
     let unknown = || Refusal::UnknownReply { item: call.collection.item, id: call.id.clone() };
     let Principal::Key { key, .. } = &identified.caller else { return Err(unknown()) };
@@ -68,7 +63,8 @@ pub(in crate::proxy) async fn plan(
         return Err(not_billed(call.collection));
     }
     let place = place_of(identified, holder, call.collection).ok_or_else(unknown)?;
-    let inbound = Inbound::without_body(session_of(ctx, &call.id));
+    let mut inbound = Inbound::without_body(session_of(ctx, &call.id));
+    inbound.stream = streams;
     note_facts(ctx, &inbound);
     Ok(Plan::to_one(Arc::new(inbound), place))
 }
@@ -109,7 +105,7 @@ pub(super) fn note_facts(ctx: &mut RequestContext, inbound: &Inbound) {
         record.body = Some(BodyFacts {
             model: Arc::clone(&inbound.model),
             session: inbound.session.clone(),
-            stream: false,
+            stream: inbound.stream,
             estimated_input: 0,
             format: ctx.format,
             features: Vec::<FeatureUse>::new(),

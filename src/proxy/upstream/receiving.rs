@@ -87,7 +87,8 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
         _ if awaits_more => None,
         _ => match endpoint {
             Some(endpoint) => Some(UsageReader::of_endpoint(endpoint.figures, kind)),
-            None => generates.then(|| UsageReader::new(format, streamed)),
+            // It says where a stream of a stored reply ends.
+            None => (generates || streamed).then(|| UsageReader::new(format, streamed)),
         },
     };
     let mut reply = ReshapedReply::new(decoder, reader, shape);
@@ -95,6 +96,7 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     if let Operation::Stored(call) = &forwarding.route.operation
         && request.gateway.pending_replies.has(attempt.provider.id, &call.id)
         && *call.collection == route::REPLIES
+        && !streamed
     {
         reply.observer = Some(Box::new(UsageReader::new(format, false)));
     }
