@@ -113,6 +113,17 @@ export const PAGES = [
     },
   },
   {
+    name: "playground-batch",
+    path: ({ bob }) =>
+      `/playground?key=${bob.defaultKey.id}&endpoint=message_batch&model=claude-haiku-4-5`,
+    open: async (page, t) => {
+      const text = page.getByLabel(t("playground.text"), { exact: true });
+      await text.fill("Say hello.\nSay goodbye.");
+      await page.getByRole("button", { name: t("playground.send"), exact: true }).click();
+      await sees(page, "request-2");
+    },
+  },
+  {
     name: "playground-json",
     path: ({ bob }) => `/playground?key=${bob.defaultKey.id}&format=responses`,
     open: async (page, t) => {

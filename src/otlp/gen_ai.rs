@@ -52,6 +52,7 @@ pub(super) const fn operation_name(operation: &Operation, format: WireFormat) ->
             b"Batch" => "stored_batch",
             _ => "stored_file",
         },
+        (Operation::Upload(_), _) => "upload",
         (Operation::ListStored(_), _) => "list_stored",
         (Operation::ListModels | Operation::GetModel(_), _) => "list_models",
     }

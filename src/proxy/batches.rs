@@ -25,6 +25,7 @@ use crate::domain::provider::Provider;
 use crate::domain::record::Record;
 use crate::domain::usage::{ServiceTier, Usage};
 use crate::formats;
+use crate::formats::batch::google;
 use crate::formats::route::{self, Collection, StoredCall};
 use crate::formats::usage::{BodyKind, UsageReader};
 use crate::policy::price_name;
@@ -53,12 +54,16 @@ pub(super) async fn polled(
     let Some((record, batch)) = gateway.pending_replies.batch(provider.id, id) else {
         return Ok(());
     };
-    if said["id"] != id {
+    if formats::batch::id_of(&said) != Some(id) {
         return Err("it is not described".to_owned());
     }
     let has_ended = held::has_ended(collection, &said);
     if has_ended {
         let mut results = Results::new(gateway.node.state.snapshot(), record.clone(), batch);
+        google::results(&said).iter().for_each(|result| results.add_google(result));
+        if google::lacks_results(&said) {
+            return Err("its results are not described".to_owned());
+        }
         if let Some(call) = results_of(collection, id, &said) {
             let reading = read(provider, &call, &mut results);
             let is_there = tokio::time::timeout(RESULTS_TIME_LIMIT, reading).await;
@@ -75,7 +80,7 @@ pub(super) async fn polled(
     }
     gateway.pending_replies.found(provider.id, id);
     let own = formats::batch::with_own_address(body).and_then(|own| String::from_utf8(own).ok());
-    let own = own.unwrap_or_else(|| said.to_string());
+    let own = own.unwrap_or_else(|| held::description(collection, &said));
     let account = (provider.id, provider.credential_id());
     let now = held::of_record(&record, account, (collection, id), own, !has_ended);
     if let Some(now) = now {
@@ -89,6 +94,9 @@ fn results_of(collection: &Collection, id: &str, said: &Value) -> Option<StoredC
     if *collection == route::MESSAGE_BATCHES {
         let url = said["results_url"].as_str();
         return url.map(|_| StoredCall::get(&route::MESSAGE_BATCHES, id, route::RESULTS));
+    }
+    if let Some(file) = google::results_file(&said) {
+        return Some(StoredCall::get(&route::GOOGLE_FILES, file, route::DOWNLOAD));
     }
     let file = said["output_file_id"].as_str()?;
     Some(StoredCall::get(&route::FILES, file, route::CONTENT))
@@ -146,6 +154,13 @@ struct OfModel {
     count: u64,
 }
 
+/// A result of Google's form. It has a reply, or an error.
+#[derive(Deserialize)]
+struct GoogleLine<'b> {
+    #[serde(borrow)]
+    response: Option<&'b RawValue>,
+}
+
 /// A result: in Anthropic's form `result`, in OpenAI's form `response`.
 #[derive(Deserialize)]
 struct ResultLine<'b> {
@@ -179,6 +194,9 @@ impl Results {
         if line.trim_ascii().is_empty() {
             return;
         }
+        if self.batch.path == google::ACTION {
+            return self.add_google_line(line, is_cut);
+        }
         let read: Option<ResultLine<'_>> = serde_json::from_slice(line).ok();
         let is_unread = is_cut || read.is_none();
         let reply = read.and_then(|read| {
@@ -193,10 +211,27 @@ impl Results {
         }
     }
 
+    fn add_google_line(&mut self, line: &[u8], is_cut: bool) {
+        match serde_json::from_slice(line).ok().filter(|_| !is_cut) {
+            Some(GoogleLine { response: Some(reply) }) => self.price(reply.get().as_bytes()),
+            Some(GoogleLine { response: None }) => self.without += 1,
+            None => self.price(b"{}"),
+        }
+    }
+
+    /// Adds a result that the description of a batch has.
+    fn add_google(&mut self, result: &Value) {
+        match &result["response"] {
+            Value::Null => self.without += 1,
+            reply => self.price(reply.to_string().as_bytes()),
+        }
+    }
+
     /// Prices a reply as it would be alone, at the batch tier.
     fn price(&mut self, reply: &[u8]) {
         let (format, mut reader) = match &*self.batch.path {
             "/v1/messages" => (WireFormat::Native, UsageReader::new(WireFormat::Native, false)),
+            google::ACTION => (WireFormat::AltCli, UsageReader::new(WireFormat::AltCli, false)),
             "/v1/responses" => {
                 (WireFormat::Responses, UsageReader::new(WireFormat::Responses, false))
             }

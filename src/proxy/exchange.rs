@@ -25,8 +25,9 @@ use super::upstream::running::Running;
 use super::upstream::{credential, next_peer, verdict};
 use crate::domain::record::RequestOutcome;
 use crate::domain::strategy::Strategy;
+use crate::formats::batch;
 use crate::formats::peek::Peek;
-use crate::formats::route::Operation;
+use crate::formats::route::{self, Operation};
 
 /// A request, and what exists once it goes to a provider.
 pub struct Exchange {
@@ -144,6 +145,18 @@ impl Exchange {
             let (outcome, status) = (RequestOutcome::Completed, forwarded.status);
             request.ending = Ending { outcome, status, error: None };
         }
+        self.note_background();
+    }
+
+    /// Notes who makes a reply in the background whose stream begins: the client may come back for
+    /// it before the gateway knows that it left.
+    fn note_background(&self) {
+        let Some((reply, _)) = self.in_background() else { return };
+        let key = self.request.record.as_ref().and_then(|record| record.caller.key_id());
+        if let (Some(key), Some(attempt)) = (key, &self.attempt) {
+            let holder = (attempt.provider.id, attempt.provider.credential_id());
+            self.request.gateway.stored_history.note(key, reply, holder);
+        }
     }
 
     /// What the provider says of a batch or a file, to be noted before the client knows its id.
@@ -171,6 +184,12 @@ impl Exchange {
         {
             let peek = self.forwarding.as_ref().map(|forwarding| &forwarding.inbound.peek);
             record.note_bill(forwarded.bill(record.estimated_input()));
+            if let Operation::Stored(call) = &record.operation
+                && (forwarded.streamed || *call.collection == route::GOOGLE_BATCHES)
+            {
+                // The client may have seen its end.
+                request.gateway.pending_replies.hurry(attempt.provider.id, &call.id);
+            }
             if let Operation::Stored(call) = &record.operation
                 && let Some(fetched) = forwarded.fetched()
             {
@@ -265,15 +284,17 @@ impl Exchange {
     /// The id of the batch or the file that the provider describes.
     fn id_of_object(&self) -> Option<String> {
         let Incoming::Reply(forwarded) = &self.attempt.as_ref()?.incoming else { return None };
-        forwarded.object()?["id"].as_str().map(str::to_owned)
+        batch::id_of(&forwarded.object()?).map(str::to_owned)
     }
 
     /// The id of a reply that its provider makes in the background, and what was asked for.
     fn in_background(&self) -> Option<(&str, &Peek)> {
-        let Incoming::Reply(forwarded) = &self.attempt.as_ref()?.incoming else { return None };
         let peek = &self.forwarding.as_ref()?.inbound.peek;
-        let is_asked = peek.is_in_background(self.request.format);
-        Some((forwarded.id_of_unfinished().filter(|_| is_asked)?, peek))
+        if !peek.is_in_background(self.request.format) {
+            return None;
+        }
+        let Incoming::Reply(forwarded) = &self.attempt.as_ref()?.incoming else { return None };
+        Some((forwarded.id_of_unfinished()?, peek))
     }
 }
 

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::gateway::Gateway;
 use crate::domain::batch::BatchAsk;
 use crate::domain::clock::Timestamp;
+use crate::domain::format::WireFormat;
 use crate::domain::ids::KeyId;
 use crate::domain::record::Record;
+use crate::formats::batch::{self, google};
 use crate::formats::route::{self, Collection, Operation};
 use crate::state::CredentialPlace;
 use crate::store::{AccountObject, ObjectPage, Store, StoreError};
@@ -95,9 +97,10 @@ pub(super) async fn note(gateway: &Gateway, said: Said) {
             return delete(gateway, said.key, &call.id).await;
         }
         Operation::Stored(call) => (Some(call.collection), false),
+        Operation::Upload(_) => (Some(&route::GOOGLE_FILES), true),
         _ => (None, false),
     };
-    let (Some(collection), Some(id)) = (collection, said.object["id"].as_str()) else { return };
+    let (Some(collection), Some(id)) = (collection, batch::id_of(&said.object)) else { return };
     let object = AccountObject {
         key: said.key,
         id: id.to_owned(),
@@ -107,7 +110,7 @@ pub(super) async fn note(gateway: &Gateway, said: Said) {
         created_at: said.at,
         is_open: collection.is_of_batches(),
         batch: None,
-        body: said.object.to_string(),
+        body: description(collection, &said.object),
         requests: said.requests.as_deref().cloned().filter(|_| !collection.is_of_batches()),
     };
     if collection.is_of_batches() && !is_new && has_ended(collection, &said.object) {
@@ -116,6 +119,14 @@ pub(super) async fn note(gateway: &Gateway, said: Said) {
     match is_new {
         true => put(gateway, object).await,
         false => renew(gateway, collection, object).await,
+    }
+}
+
+/// What is stored of what a provider says.
+pub(super) fn description(collection: &Collection, said: &Value) -> String {
+    match collection.format {
+        WireFormat::AltCli => google::described(said).to_string(),
+        _ => said.to_string(),
     }
 }
 
@@ -163,15 +174,27 @@ pub(super) async fn renew(
 
 async fn add_files(gateway: &Gateway, batch: &AccountObject) {
     let said: Value = serde_json::from_str(&batch.body).unwrap_or_default();
-    for file in files_of(&said) {
+    for file in files_of(&said).chain(google::results_file(&said)) {
         // The provider's own description is fetched with the file.
-        let body = serde_json::json!({
-            "id": file, "object": "file", "bytes": 0, "created_at": batch.created_at.0 / 1000,
-            "filename": format!("{file}.jsonl"), "purpose": "batch_output", "status": "processed",
-        });
+        let (collection, body) = match batch.collection == route::GOOGLE_BATCHES.name {
+            true => {
+                let name = format!("files/{file}");
+                let kind = "application/jsonl";
+                let body = json!({"name": name, "mimeType": kind, "source": "GENERATED"});
+                (route::GOOGLE_FILES.name, body)
+            }
+            false => {
+                let (name, at) = (format!("{file}.jsonl"), batch.created_at.0 / 1000);
+                let body = json!({
+                    "id": file, "object": "file", "bytes": 0, "created_at": at, "filename": name,
+                    "purpose": "batch_output", "status": "processed",
+                });
+                (route::FILES.name, body)
+            }
+        };
         let made = AccountObject {
             id: file.to_owned(),
-            collection: route::FILES.name,
+            collection,
             batch: Some(batch.id.clone()),
             body: body.to_string(),
             is_open: false,
@@ -214,6 +237,9 @@ pub(super) fn of_record(
 pub(super) fn has_ended(collection: &Collection, said: &Value) -> bool {
     if *collection == route::MESSAGE_BATCHES {
         return said["processing_status"] == "ended";
+    }
+    if *collection == route::GOOGLE_BATCHES {
+        return google::has_ended(said);
     }
     let over = ["completed", "failed", "expired", "cancelled"];
     said["status"].as_str().is_some_and(|status| over.contains(&status))

@@ -26,6 +26,7 @@ use crate::domain::ids::{CredentialId, KeyId, ProviderId};
 use crate::domain::money::NanoUsd;
 use crate::domain::record::Record;
 use crate::files;
+use crate::formats::batch::google;
 use crate::formats::route::{self, Collection};
 use crate::limits::Permit;
 use crate::state::CredentialPlace;
@@ -167,6 +168,7 @@ impl PendingReply {
         match &self.batch {
             None => &route::REPLIES,
             Some(batch) if batch.ask.path == "/v1/messages" => &route::MESSAGE_BATCHES,
+            Some(batch) if batch.ask.path == google::ACTION => &route::GOOGLE_BATCHES,
             Some(_) => &route::BATCHES,
         }
     }

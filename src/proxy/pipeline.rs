@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A call about a stored reply has its one provider already: after identify, `stored` makes its
-//! plan.
+//! plan. So has the next piece of an upload (`upload`).
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::proxy::reply::answer::Answer;
 use crate::proxy::request::identify::Identified;
 use crate::proxy::request::plan::Plan;
 use crate::proxy::request::{
-    admit, alias, explain, identify, intake, plan, screen, select, stored,
+    admit, alias, explain, identify, intake, plan, screen, select, stored, upload,
 };
 use crate::proxy::stages::apart;
 use crate::proxy::upstream::forwarding::Forwarding;
@@ -66,6 +66,10 @@ async fn planned(
     if let Operation::Stored(call) = &route.operation {
         // Boxed: the others need no memory for this.
         let plan = Box::pin(stored::plan(session, ctx, &identified, call)).await?;
+        return Ok((identified, plan));
+    }
+    if let Operation::Upload(call) = &route.operation {
+        let plan = Box::pin(upload::plan(session, ctx, &mut identified, call)).await?;
         return Ok((identified, plan));
     }
     let inbound = apart(intake::body(session, ctx, &mut identified, route)).await?;

@@ -116,7 +116,8 @@ impl OpenRecord {
 
     /// Notes what a reply is billed by.
     pub fn note_bill(&mut self, mut noted: Option<Bill>) {
-        if self.operation.endpoint().is_some_and(ApiEndpoint::is_held) {
+        let is_stored = matches!(self.operation, Operation::Stored(_));
+        if is_stored || self.operation.endpoint().is_some_and(ApiEndpoint::is_held) {
             return;
         }
         if let Some(bill) = &mut noted {

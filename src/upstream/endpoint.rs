@@ -69,6 +69,8 @@ pub enum ProviderCall<'a> {
     },
     /// About a reply that the provider stores.
     Stored(&'a StoredCall),
+    /// A piece of an upload: path and query, as the provider gave them.
+    Upload(&'a str),
     /// The list of models, or its first page.
     ListModels,
     /// The page of the list after the one that ended with this; the whole list in formats whose
@@ -83,7 +85,7 @@ impl<'a> ProviderCall<'a> {
             Self::Generate { model, .. }
             | Self::CountTokens { model }
             | Self::Endpoint { model, .. } => Some(model),
-            Self::Stored(_) | Self::ListModels | Self::ListModelsAfter(_) => None,
+            Self::Stored(_) | Self::Upload(_) | Self::ListModels | Self::ListModelsAfter(_) => None,
         }
     }
 }
@@ -189,6 +191,9 @@ impl Endpoint {
         call: ProviderCall<'_>,
         query: Option<&str>,
     ) -> String {
+        if let ProviderCall::Upload(target) = call {
+            return target.to_owned();
+        }
         let mut target = self.path(format, call);
         let mut add = |parameters: &str| {
             target.push(if target.contains('?') { '&' } else { '?' });
@@ -242,7 +247,17 @@ impl Endpoint {
         let at = |call: &str| [before, call].concat();
         let of = |model: &str, verb: &str| at(&format!("/models/{}:{verb}", segment(model)));
         match (format, call) {
+            (WireFormat::AltCli, ProviderCall::Endpoint { path, .. }) if path.starts_with('/') => {
+                // Its version follows the name of the service.
+                let (base, version) = before.rsplit_once('/').unwrap_or(("", before));
+                format!("{base}/upload/{version}/files")
+            }
             (WireFormat::AltCli, ProviderCall::Endpoint { path, model }) => of(model, path),
+            (WireFormat::AltCli, ProviderCall::Stored(call)) => {
+                let path = call.path();
+                at(path.strip_prefix("/v1beta").unwrap_or(&path))
+            }
+            (_, ProviderCall::Upload(target)) => target.to_owned(),
             (_, ProviderCall::Endpoint { path, .. }) => {
                 at(path.strip_prefix("/v1").unwrap_or(path))
             }

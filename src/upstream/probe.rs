@@ -4,9 +4,12 @@
 //! Address, path, head and CONNECT proxy are those of real requests; the connection is a plain
 //! client's and is not kept. It affects no circuit, no limit and no usage record.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use http::{HeaderMap, HeaderValue};
+use parking_lot::Mutex;
 
 use super::endpoint::{Endpoint, ProviderCall};
 use super::headers::{self, HeadParts};
@@ -19,6 +22,8 @@ pub use super::probe_error::{ProbeError, ProbeFault};
 /// Bytes of an answer that are read; of a stored reply.
 const MAX_BYTES: usize = 2 * 1024 * 1024;
 const MAX_BYTES_OF_REPLY: usize = 32 * 1024 * 1024;
+/// Clients that are kept.
+const MOST_CLIENTS: usize = 64;
 
 /// The provider's answer.
 #[derive(Debug, Clone)]
@@ -62,7 +67,7 @@ pub async fn fetch(
     call: ProviderCall<'_>,
     time_limit: Duration,
 ) -> Result<reqwest::Response, ProbeError> {
-    let client = client(provider)?.read_timeout(time_limit).build()?;
+    let client = client(provider, Some(time_limit))?;
     Ok(send(provider, call, None, &client).await?.0)
 }
 
@@ -71,7 +76,7 @@ async fn ask(
     call: ProviderCall<'_>,
     body: Option<String>,
 ) -> Result<(u16, Vec<u8>), ProbeError> {
-    let client = client(provider)?.build()?;
+    let client = client(provider, None)?;
     let (mut answer, token) = send(provider, call, body, &client).await?;
     let status = answer.status().as_u16();
     let is_reply = matches!(call, ProviderCall::Stored(_));
@@ -138,7 +143,29 @@ async fn send(
     Ok((request.send().await?, token))
 }
 
-fn client(provider: &Provider) -> Result<reqwest::ClientBuilder, ProbeError> {
+/// The client for a provider's proxy, and for this time between two pieces. Making one takes
+/// milliseconds, and polls are many.
+fn client(provider: &Provider, read_time: Option<Duration>) -> Result<reqwest::Client, ProbeError> {
+    type Clients = HashMap<(Option<String>, Option<Duration>), reqwest::Client>;
+    static MADE: LazyLock<Mutex<Clients>> = LazyLock::new(Mutex::default);
+    let place = (provider.proxy_url.clone(), read_time);
+    if let Some(made) = MADE.lock().get(&place) {
+        return Ok(made.clone());
+    }
+    let client = new_client(provider, read_time)?;
+    let mut made = MADE.lock();
+    // Proxies that were in use once are not kept for ever.
+    if made.len() >= MOST_CLIENTS {
+        made.clear();
+    }
+    made.insert(place, client.clone());
+    Ok(client)
+}
+
+fn new_client(
+    provider: &Provider,
+    read_time: Option<Duration>,
+) -> Result<reqwest::Client, ProbeError> {
     // Another part may have installed it already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
@@ -149,5 +176,8 @@ fn client(provider: &Provider) -> Result<reqwest::ClientBuilder, ProbeError> {
     if let Some(address) = &provider.proxy_url {
         builder = builder.proxy(reqwest::Proxy::all(address)?);
     }
-    Ok(builder)
+    if let Some(time) = read_time {
+        builder = builder.read_timeout(time);
+    }
+    Ok(builder.build()?)
 }

@@ -9,6 +9,7 @@
 mod again;
 mod away;
 mod background;
+mod batches;
 mod begin;
 mod chaos;
 mod commit;

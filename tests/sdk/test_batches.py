@@ -1,4 +1,4 @@
-"""The official SDKs make batches, and read their results: anthropic and openai, with their files."""
+"""The official SDKs make batches, and read their results: anthropic, openai and google-genai, with their files."""
 
 import json
 import time
@@ -6,6 +6,8 @@ import time
 import anthropic
 import openai
 import pytest
+from google import genai
+from google.genai import errors, types
 
 FORMAT = "native"
 OPENAI = ("via-chat-compatible", "via-responses")
@@ -88,3 +90,60 @@ def test_openai_batches(client, served):
         client.files.retrieve(file.id)
     with pytest.raises(openai.NotFoundError, match="not found"):
         client.batches.create(input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h")
+
+
+@pytest.fixture
+def gemini(services, account):
+    options = types.HttpOptions(base_url=services.proxy, timeout=20_000)
+    return genai.Client(api_key=account.key, vertexai=False, http_options=options)
+
+
+OVER = {"JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED", "JOB_STATE_CANCELLED"}
+
+
+def test_gemini_batches_of_requests(gemini):
+    one = {"contents": [{"role": "user", "parts": [{"text": "hello"}]}]}
+    made = gemini.batches.create(model="via-alt-cli", src=[one, one], config={"display_name": "b"})
+    assert made.state.name == "JOB_STATE_PENDING" and made.display_name == "b"
+    other = gemini.batches.create(model="via-alt-cli", src=[one])
+    assert [batch.name for batch in gemini.batches.list(config={"page_size": 1})] == [other.name, made.name]
+    gemini.batches.cancel(name=other.name)
+    batch = ended(lambda: gemini.batches.get(name=made.name), lambda batch: batch.state.name in OVER)
+    assert [line.response.text for line in batch.dest.inlined_responses] != [None, None]
+
+    def deleted():
+        try:
+            return gemini.batches.delete(name=made.name)
+        except errors.ClientError as error:
+            assert "not billed yet" in str(error)
+            return None
+
+    ended(deleted, lambda done: done is not None)
+    with pytest.raises(errors.ClientError, match="404"):
+        gemini.batches.get(name=made.name)
+
+
+def test_gemini_files_and_batches_of_files(gemini, tmp_path):
+    request = {"contents": [{"parts": [{"text": "hello"}]}]}
+    lines = [json.dumps({"key": f"r{at}", "request": request}) for at in range(3)]
+    path = tmp_path / "requests.jsonl"
+    path.write_text("\n".join(lines))
+    file = gemini.files.upload(file=path, config={"display_name": "requests", "mime_type": "application/jsonl"})
+    assert file.size_bytes == path.stat().st_size and file.display_name == "requests"
+    assert gemini.files.get(name=file.name).name == file.name
+    made = gemini.batches.create(model="via-alt-cli", src=file.name)
+    batch = ended(lambda: gemini.batches.get(name=made.name), lambda batch: batch.state.name in OVER)
+    content = gemini.files.download(file=batch.dest.file_name)
+    assert [json.loads(line)["key"] for line in content.splitlines()] == ["r0", "r1", "r2"]
+    assert {one.name for one in gemini.files.list()} == {file.name, batch.dest.file_name}
+    gemini.files.delete(name=file.name)
+    with pytest.raises(errors.ClientError, match="404"):
+        gemini.files.get(name=file.name)
+
+
+def test_gemini_files_of_several_pieces(gemini, tmp_path):
+    # The SDK sends 8 MiB in one call.
+    path = tmp_path / "large.bin"
+    path.write_bytes(b"x" * (9 << 20))
+    file = gemini.files.upload(file=path, config={"mime_type": "application/octet-stream"})
+    assert file.size_bytes == 9 << 20

@@ -3,11 +3,14 @@
 
 use std::collections::HashMap;
 
+use bytes::Bytes;
+use http::request::Parts;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::directive::Directive;
 use super::path::{MockOperation, Route};
+use super::query::query;
 use super::stage::StagedAnswer;
 use tollgate_formats::domain::format::WireFormat;
 
@@ -21,6 +24,8 @@ struct MadeReply {
     whole: Value,
     /// Calls until then.
     calls: usize,
+    /// Of one that was begun as a stream: its events.
+    events: Vec<Bytes>,
 }
 
 impl BackgroundReplies {
@@ -31,11 +36,24 @@ impl BackgroundReplies {
         route: &Route,
         is_asked: bool,
         directive: &Directive,
+        parts: &Parts,
         answer: StagedAnswer,
     ) -> StagedAnswer {
-        let is_whole = route.format == WireFormat::Responses && answer.status == 200;
-        if !is_whole || answer.streaming {
+        if route.format != WireFormat::Responses || answer.status != 200 {
             return answer;
+        }
+        if answer.streaming {
+            if is_asked {
+                self.begin_stream(directive, &answer);
+            }
+            return answer;
+        }
+        let mut asked = query(parts);
+        if let MockOperation::Stored(id, _) = &route.operation
+            && asked.remove("stream").is_some_and(|value| value == "true")
+        {
+            let after = asked.remove("starting_after").and_then(|after| after.parse().ok());
+            return self.events(id, after).unwrap_or(answer);
         }
         let shaped = match &route.operation {
             MockOperation::Generate if is_asked => self.begin(directive, &answer),
@@ -52,9 +70,31 @@ impl BackgroundReplies {
             whole = unfinished(&whole, "failed");
             whole["error"] = json!({"code": "server_error", "message": "The mock failed."});
         }
-        let made = MadeReply { whole, calls: directive.background_calls.unwrap_or(2) };
+        let calls = directive.background_calls.unwrap_or(2);
+        let made = MadeReply { whole, calls, events: Vec::new() };
         self.0.lock().insert(queued["id"].as_str()?.to_owned(), made);
         Some(queued)
+    }
+
+    /// Keeps a reply whose stream begins: it goes on whoever reads the stream.
+    fn begin_stream(&self, directive: &Directive, answer: &StagedAnswer) -> Option<()> {
+        let last = event(answer.pieces.iter().rfind(|piece| event(piece).is_some())?)?;
+        let (whole, calls) = (last["response"].clone(), directive.background_calls.unwrap_or(2));
+        let id = whole["id"].as_str()?.to_owned();
+        self.0.lock().insert(id, MadeReply { whole, calls, events: answer.pieces.clone() });
+        Some(())
+    }
+
+    /// The stream of a reply, or its rest after the event of this number.
+    fn events(&self, id: &str, after: Option<u64>) -> Option<StagedAnswer> {
+        let all = self.0.lock();
+        let is_wanted = |piece: &&Bytes| {
+            let number = event(piece).and_then(|event| event["sequence_number"].as_u64());
+            after.is_none_or(|after| number.is_none_or(|number| number > after))
+        };
+        let wanted = all.get(id)?.events.iter().filter(is_wanted);
+        let wanted = wanted.map(|piece| String::from_utf8_lossy(piece).into_owned()).collect();
+        Some(StagedAnswer::stream(WireFormat::Responses, wanted))
     }
 
     /// `None` for a response that was not made in the background, or is to be deleted.
@@ -73,6 +113,12 @@ impl BackgroundReplies {
         made.calls -= 1;
         Some(unfinished(&made.whole, "in_progress"))
     }
+}
+
+/// The data of an event.
+fn event(piece: &[u8]) -> Option<Value> {
+    let text = std::str::from_utf8(piece).ok()?;
+    serde_json::from_str(text.split_once("data: ")?.1.trim()).ok()
 }
 
 fn unfinished(whole: &Value, status: &str) -> Value {

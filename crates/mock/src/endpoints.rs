@@ -35,6 +35,9 @@ pub(super) fn body(
     parts: &Parts,
     bytes: &Bytes,
 ) -> Result<Value, WireFault> {
+    if endpoint.body == EndpointBody::Any {
+        return Ok(Value::Null);
+    }
     if endpoint.body == EndpointBody::Json {
         let json = serde_json::from_slice(bytes);
         return json

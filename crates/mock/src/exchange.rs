@@ -142,7 +142,7 @@ fn judge(mock: &Mock, parts: &Parts, bytes: &Bytes, serial: u64) -> (StagedAnswe
             let is_deletion = parts.method == http::Method::DELETE;
             match is_deletion {
                 true => answer,
-                false => mock.background.shape(&route, is_asked, &directive, answer),
+                false => mock.background.shape(&route, is_asked, &directive, parts, answer),
             }
         }
     };
@@ -262,6 +262,9 @@ impl StagedAnswer {
         }
         if directive.gzip && !self.pieces.is_empty() {
             put(CONTENT_ENCODING.as_str(), "gzip");
+        }
+        for (name, value) in &self.headers {
+            put(name, value);
         }
         for (name, value) in &directive.headers {
             put(name, value);

@@ -3,7 +3,9 @@
 use super::cloud;
 use tollgate_formats::domain::endpoint::ApiEndpoint;
 use tollgate_formats::domain::format::WireFormat;
-use tollgate_formats::formats::route::{BATCHES, Collection, FILES, MESSAGE_BATCHES};
+use tollgate_formats::formats::route::{
+    BATCHES, Collection, FILES, GOOGLE_BATCHES, GOOGLE_FILES, MESSAGE_BATCHES,
+};
 
 /// The requested operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,10 +67,11 @@ pub(super) fn own(path: &str) -> Option<Route> {
                 let operation = MockOperation::Stored(format!("resp_{id}"), rest.to_owned());
                 return Some(Route::plain(WireFormat::Responses, operation));
             }
-            for collection in [&MESSAGE_BATCHES, &BATCHES, &FILES] {
+            let all = [&MESSAGE_BATCHES, &BATCHES, &FILES, &GOOGLE_BATCHES, &GOOGLE_FILES];
+            for collection in all {
                 let after = path.strip_prefix(collection.path).and_then(|at| at.strip_prefix('/'));
                 if let Some(after) = after {
-                    let (id, rest) = after.split_once('/').unwrap_or((after, ""));
+                    let (id, rest) = after.split_once(['/', ':']).unwrap_or((after, ""));
                     let held = MockOperation::Held(collection, id.to_owned(), rest.to_owned());
                     return Some(Route::plain(collection.format, held));
                 }

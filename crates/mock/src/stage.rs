@@ -33,11 +33,20 @@ pub(super) struct StagedAnswer {
     pub content_type: &'static str,
     pub pieces: Vec<Bytes>,
     pub streaming: bool,
+    /// Headers that only this answer has.
+    pub headers: Vec<(&'static str, String)>,
 }
 
 impl StagedAnswer {
     pub(super) fn whole(format: WireFormat, status: u16, body: impl Into<Bytes>) -> Self {
-        Self { format, status, content_type: JSON, pieces: vec![body.into()], streaming: false }
+        Self {
+            format,
+            status,
+            content_type: JSON,
+            pieces: vec![body.into()],
+            streaming: false,
+            headers: Vec::new(),
+        }
     }
 
     pub(super) fn json(format: WireFormat, value: &Value) -> Self {
@@ -51,7 +60,20 @@ impl StagedAnswer {
 
     pub(super) fn stream(format: WireFormat, events: Vec<String>) -> Self {
         let pieces = events.into_iter().map(Bytes::from).collect();
-        Self { format, status: 200, content_type: EVENTS, pieces, streaming: true }
+        Self {
+            format,
+            status: 200,
+            content_type: EVENTS,
+            pieces,
+            streaming: true,
+            headers: Vec::new(),
+        }
+    }
+
+    /// The same with a header.
+    pub(super) fn with(mut self, name: &'static str, value: String) -> Self {
+        self.headers.push((name, value));
+        self
     }
 }
 

@@ -9,7 +9,7 @@ use crate::domain::format::WireFormat;
 use WireFormat::{AltCli, Chat, Native, Responses};
 
 /// Method, path, the clients' format and summary of the calls that are not in [`ENDPOINTS`].
-const CALLS: [(&str, &str, WireFormat, &str); 28] = [
+const CALLS: [(&str, &str, WireFormat, &str); 36] = [
     ("post", "/v1/messages", Native, "A reply, streamed or not"),
     ("post", "/v1/messages/count_tokens", Native, "The tokens of a request"),
     ("post", "/v1/responses", Responses, "A reply, streamed or not"),
@@ -34,6 +34,14 @@ const CALLS: [(&str, &str, WireFormat, &str); 28] = [
     ("post", "/v1beta/models/{model}:generateContent", AltCli, "A reply"),
     ("post", "/v1beta/models/{model}:streamGenerateContent", AltCli, "A streamed reply"),
     ("post", "/v1beta/models/{model}:countTokens", AltCli, "The tokens of a request"),
+    ("get", "/v1beta/batches", AltCli, "The key's batches"),
+    ("get", "/v1beta/batches/{id}", AltCli, "A batch"),
+    ("delete", "/v1beta/batches/{id}", AltCli, "Deletes a batch"),
+    ("post", "/v1beta/batches/{id}:cancel", AltCli, "Cancels a batch"),
+    ("get", "/v1beta/files", AltCli, "The key's files"),
+    ("get", "/v1beta/files/{id}", AltCli, "A file"),
+    ("delete", "/v1beta/files/{id}", AltCli, "Deletes a file"),
+    ("get", "/v1beta/files/{id}:download", AltCli, "The content of a file"),
     ("get", "/v1/models", Chat, "The models that the key may use"),
     ("get", "/v1/models/{model}", Chat, "One of them"),
     ("get", "/v1beta/models", AltCli, "The models that the key may use"),
@@ -85,6 +93,7 @@ fn path_of(endpoint: &ApiEndpoint) -> String {
 fn endpoint_call(endpoint: &ApiEndpoint) -> Value {
     let body = match endpoint.body {
         EndpointBody::Json => json_body(),
+        EndpointBody::Any => json!({ "required": true, "content": { "*/*": {} } }),
         EndpointBody::Form => json!({ "required": true, "content": { "multipart/form-data": {
             "schema": { "type": "object" },
         } } }),

@@ -71,7 +71,8 @@ pub(in crate::proxy) async fn answer(
         Operation::Generate
         | Operation::CountTokens
         | Operation::Endpoint(_)
-        | Operation::Stored(_) => {
+        | Operation::Stored(_)
+        | Operation::Upload(_) => {
             return Ok(Arrived::PassesOn(route));
         }
     };

@@ -5,6 +5,7 @@ use pingora::proxy::Session;
 use serde_json::{Value, json};
 
 use crate::domain::format::WireFormat;
+use crate::formats::batch::google;
 use crate::formats::route::{self, Collection};
 use crate::proxy::context::RequestContext;
 use crate::proxy::held;
@@ -35,16 +36,22 @@ pub(super) async fn answer(
     let asked = session.req_header().uri.query().unwrap_or_default();
     let value = |name| query::values(asked, name).next();
     let is_files = *collection == route::FILES;
-    let (most, usual) = if is_files { (MOST_FILES, MOST_FILES) } else { (MOST, USUAL) };
-    let limit = match value("limit") {
+    let is_google = collection.format == WireFormat::AltCli;
+    let (name, most, usual) = match is_google {
+        true => ("pageSize", MOST, USUAL),
+        false if is_files => ("limit", MOST_FILES, MOST_FILES),
+        false => ("limit", MOST, USUAL),
+    };
+    let limit = match value(name) {
         None => usual,
         Some(text) => {
             text.parse().ok().filter(|limit| (1..=most).contains(limit)).ok_or_else(|| {
-                Refusal::BadRequest(format!("limit: a number from 1 to {most} is expected"))
+                Refusal::BadRequest(format!("{name}: a number from 1 to {most} is expected"))
             })?
         }
     };
     let (after, before) = match collection.format {
+        WireFormat::AltCli => (value("pageToken").filter(|token| !token.is_empty()), None),
         WireFormat::Native => (value("after_id"), value("before_id")),
         _ => (value("after"), None),
     };
@@ -71,6 +78,9 @@ pub(super) async fn answer(
         true => drop(items.drain(..items.len().saturating_sub(limit))),
         false => items.truncate(limit),
     }
+    if is_google {
+        return Ok(Answer::ok(google_page(collection, items, has_more).to_string()));
+    }
     let id = |item: Option<&Value>| item.map_or(Value::Null, |item| item["id"].clone());
     let mut list = json!({
         "first_id": id(items.first()), "last_id": id(items.last()), "has_more": has_more,
@@ -80,4 +90,15 @@ pub(super) async fn answer(
     }
     list["data"] = items.into();
     Ok(Answer::ok(list.to_string()))
+}
+
+/// A page of Google's form. Its token is the id of the last item.
+fn google_page(collection: &Collection, items: Vec<Value>, has_more: bool) -> Value {
+    let last = items.last().and_then(google::id_of).filter(|_| has_more).map(str::to_owned);
+    let member = if collection.is_of_batches() { "operations" } else { "files" };
+    let mut page = json!({ member: items });
+    if let Some(last) = last {
+        page["nextPageToken"] = last.into();
+    }
+    page
 }

@@ -27,6 +27,8 @@ pub(in crate::proxy) struct ReplyFacts {
     pub converted: bool,
     /// It is neither events nor JSON, but of the type that the provider names.
     pub is_opaque: bool,
+    /// It answers a call of an upload, whose state is in headers.
+    pub is_upload: bool,
     /// The client gets other bytes than the provider sent.
     pub changed: bool,
     /// The length of the client's body, if all of it has arrived.
@@ -61,6 +63,7 @@ pub(in crate::proxy) fn build(
     let goes_on = |name: &str| {
         let is_meant = provider_headers::is_of_reply(name)
             || shows && provider_headers::is_of_account(name)
+            || forwarded.is_upload && provider_headers::is_of_upload(name)
             || rules.pass_response.iter().any(|passed| passed == name)
                 && !provider_headers::is_never_forwarded(name);
         is_meant

@@ -30,6 +30,18 @@ pub(super) fn is_of_reply(name: &str) -> bool {
     )
 }
 
+/// Whether a header describes the state of an upload; its address is the gateway's own by now.
+/// `name`: lower-case.
+pub(super) fn is_of_upload(name: &str) -> bool {
+    matches!(
+        name,
+        "x-goog-upload-chunk-granularity"
+            | "x-goog-upload-size-received"
+            | "x-goog-upload-status"
+            | "x-goog-upload-url"
+    )
+}
+
 /// Whether a header describes the provider's account or edge. `name`: lower-case.
 pub(super) fn is_of_account(name: &str) -> bool {
     let known = matches!(

@@ -16,6 +16,7 @@ use super::received::Received;
 use crate::config::Live;
 use crate::domain::endpoint::{ApiEndpoint, EndpointAsk, EndpointBody, Unit};
 use crate::domain::format::WireFormat;
+use crate::formats::batch::google::{self, GoogleBatch};
 use crate::formats::batch::{self, BatchRequests};
 use crate::formats::form::{self, Form};
 use crate::formats::peek::{self, Peek, PeekLimits};
@@ -28,7 +29,12 @@ use crate::proxy::held;
 use crate::proxy::reply::refusal::Refusal;
 use crate::state::CredentialPlace;
 
-/// A form's fields, and where its model is.
+/// The type of a body that names none.
+const JSON: &str = "application/json";
+/// The body of a batch of a file has no requests, so its depth is small.
+const DEPTH: usize = 64;
+
+/// A form's fields, and where its model is. Of a body that passes unread: only its type.
 pub struct FormBody {
     /// The fields as JSON.
     json: [Bytes; 1],
@@ -39,6 +45,11 @@ pub struct FormBody {
 }
 
 impl FormBody {
+    /// Of a body that passes unread.
+    pub(super) const fn unread(content_type: Box<str>) -> Self {
+        Self { json: [Bytes::new()], model: None, content_type }
+    }
+
     /// What is read in place of the form.
     pub const fn json(&self) -> &[Bytes] {
         &self.json
@@ -76,6 +87,18 @@ pub(super) async fn read(
 ) -> Result<ReadBody, Refusal> {
     let content_type = session.req_header().headers.get(CONTENT_TYPE);
     let content_type = content_type.and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if endpoint.body == EndpointBody::Any {
+        let ask = endpoint_ask::read(endpoint, b"", None)?;
+        let content_type = if content_type.is_empty() { JSON } else { content_type };
+        let form = Some(Box::new(FormBody::unread(content_type.into())));
+        return Ok(ReadBody {
+            received,
+            peek: Box::default(),
+            ask: Arc::new(ask),
+            form,
+            batch: None,
+        });
+    }
     let boundary = form::boundary(content_type);
     let is_form = endpoint.body == EndpointBody::Form;
     if is_form != boundary.is_some() {
@@ -100,6 +123,11 @@ pub(super) async fn read(
                 let ask = endpoint_ask::read(endpoint, &whole, None)?;
                 return Ok(of_batch(received, ask, None, batch::of_messages(&whole, limits)?));
             }
+            if endpoint.unit == Unit::Batch
+                && let Some(model) = &path_model
+            {
+                return of_google_batch(endpoint, received, &whole, model, limits);
+            }
             let peek = Box::new(peek::peek(&received.pieces, limits)?);
             if endpoint.embeds()
                 && let Some(model) = &path_model
@@ -114,6 +142,25 @@ pub(super) async fn read(
     let mut read = reading.await.ok_or(Refusal::Internal)??;
     read.received.reservation.hold(bytes, most)?;
     Ok(read)
+}
+
+/// Reads the body of a batch of Google's form.
+fn of_google_batch(
+    endpoint: &'static ApiEndpoint,
+    received: Received,
+    whole: &Bytes,
+    model: &str,
+    limits: PeekLimits,
+) -> Result<ReadBody, Refusal> {
+    let received = Received { pieces: vec![whole.clone()], ..received };
+    let ask = endpoint_ask::read(endpoint, whole, None)?;
+    Ok(match google::of_body(whole, model, limits)? {
+        GoogleBatch::Requests(requests) => of_batch(received, ask, None, *requests),
+        GoogleBatch::File(_) => {
+            let (peek, ask) = (Box::default(), Arc::new(ask));
+            ReadBody { received, peek, ask, form: None, batch: None }
+        }
+    })
 }
 
 /// Reads a form.
@@ -183,6 +230,15 @@ struct BatchOfFile {
     endpoint: String,
 }
 
+fn of_google_file(whole: &Bytes, model: &str) -> Result<BatchOfFile, Refusal> {
+    match google::of_body(whole, model, PeekLimits { max_depth: DEPTH })? {
+        GoogleBatch::File(input_file_id) => {
+            Ok(BatchOfFile { input_file_id, endpoint: google::ACTION.to_owned() })
+        }
+        GoogleBatch::Requests(_) => Err(Refusal::Internal),
+    }
+}
+
 /// Completes a request for a batch with what is known of its file; returns the account that has
 /// the file.
 ///
@@ -191,21 +247,32 @@ struct BatchOfFile {
 pub(super) async fn add_file(
     ctx: &RequestContext,
     caller: &Principal,
+    route: &Route,
     read: &mut ReadBody,
 ) -> Result<CredentialPlace, Refusal> {
-    let whole = read.received.pieces.concat();
-    let asked: BatchOfFile =
-        serde_json::from_slice(&whole).map_err(|e| Refusal::BadRequest(e.to_string()))?;
-    let unknown =
-        || Refusal::UnknownReply { item: route::FILES.item, id: asked.input_file_id.clone() };
+    let whole = Bytes::from(read.received.pieces.concat());
+    let (collection, asked) = match &route.model_in_path {
+        Some(model) => (&route::GOOGLE_FILES, of_google_file(&whole, model)?),
+        None => {
+            let asked = serde_json::from_slice(&whole);
+            (&route::FILES, asked.map_err(|e| Refusal::BadRequest(e.to_string()))?)
+        }
+    };
+    let BatchOfFile { input_file_id: id, endpoint } = asked;
+    let unknown = || Refusal::UnknownReply { item: collection.item, id: id.clone() };
     let key = caller.key_id().ok_or_else(unknown)?;
-    let file = held::find(&ctx.gateway, key, &route::FILES, &asked.input_file_id).await?;
-    let file = file.ok_or_else(unknown)?;
-    let requests = file.requests.filter(|requests| requests.path == asked.endpoint);
-    let requests = requests.ok_or_else(|| {
-        let why = "endpoint: the file has no requests for it, or its purpose is not `batch`";
+    let file = held::find(&ctx.gateway, key, collection, &id).await?.ok_or_else(unknown)?;
+    let requests = file.requests.filter(|requests| requests.path == endpoint);
+    let mut requests = requests.ok_or_else(|| {
+        let why = match *collection == route::GOOGLE_FILES {
+            true => "fileName: the file has no requests that were read: each line has a `key` and a `request` without `model`, and the file is uploaded in one piece",
+            false => "endpoint: the file has no requests for it, or its purpose is not `batch`",
+        };
         Refusal::BadRequest(why.to_owned())
     })?;
+    if let (Some(model), Some(named)) = (&route.model_in_path, requests.models.first_mut()) {
+        model.clone_into(named);
+    }
     *read.peek = batch::peek_of(&requests);
     let ask = EndpointAsk { batch: Some(Arc::new(requests)), ..(*read.ask).clone() };
     read.ask = Arc::new(ask);

@@ -7,11 +7,12 @@ use http::Method;
 use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING, UPGRADE, USER_AGENT};
 use pingora::proxy::Session;
 
+use super::upload;
 use crate::domain::format::WireFormat;
 use crate::formats::client_address::client_address;
 use crate::formats::framing::has_field;
 use crate::formats::query;
-use crate::formats::route::{self, Route};
+use crate::formats::route::{self, Operation, Route};
 use crate::proxy::context::{HeadFacts, RequestContext};
 use crate::proxy::reply::refusal::Refusal;
 
@@ -67,6 +68,16 @@ pub(in crate::proxy) fn route(
         route = route.for_native();
     }
     ctx.format = route.format;
+    match &route.operation {
+        // Its own query is that of the call.
+        Operation::Stored(call) if call.rest == route::DOWNLOAD => return Ok(route),
+        Operation::Endpoint(endpoint) if endpoint.is_upload() => {
+            if let Some(call) = upload::continued(ctx, head.uri.query())? {
+                route.operation = Operation::Upload(Box::new(call));
+            }
+        }
+        _ => {}
+    }
     ctx.head.query = query::upstream(route.format, head.uri.query())?;
     Ok(route)
 }

@@ -14,7 +14,7 @@ use super::on_behalf::OnBehalf;
 use crate::crypto::key_text;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::KeyId;
-use crate::formats::route::Route;
+use crate::formats::route::{Operation, Route};
 use crate::proxy::caller::Principal;
 use crate::proxy::context::RequestContext;
 use crate::proxy::record::OpenRecord;
@@ -69,7 +69,15 @@ pub(in crate::proxy) fn identify(
     ctx: &mut RequestContext,
     route: &Route,
 ) -> Result<Identified, Refusal> {
-    let identified = caller_of(session, ctx)?;
+    let identified = match &route.operation {
+        // What is sealed in its address is the credential.
+        Operation::Upload(call) => {
+            let snapshot = ctx.gateway.node.state.snapshot();
+            let caller = named(ctx, &snapshot, call.key).map_err(|(refusal, _)| refusal)?;
+            Identified { caller, snapshot }
+        }
+        _ => caller_of(session, ctx)?,
+    };
     let (caller, snapshot) = (identified.caller.clone(), Arc::clone(&identified.snapshot));
     ctx.record = Some(Box::new(OpenRecord::new(caller, snapshot, route.operation.clone())));
     Ok(identified)

@@ -17,7 +17,7 @@ use super::endpoint_body::{self, BatchPlaces, FormBody, ReadBody};
 use super::identify::Identified;
 use super::received::{self, Received};
 use crate::config::Live;
-use crate::domain::endpoint::EndpointAsk;
+use crate::domain::endpoint::{EndpointAsk, Unit};
 use crate::domain::feature::{FEATURES, Feature};
 use crate::domain::feature_policy::FeatureUse;
 use crate::domain::fee::Fee;
@@ -28,7 +28,7 @@ use crate::domain::prompt_print::PromptPrint;
 use crate::formats::native::safeguards;
 use crate::formats::peek::{self, Peek, PeekLimits};
 use crate::formats::prompt_print::PrintKey;
-use crate::formats::route::{self, Operation, Route};
+use crate::formats::route::{Operation, Route};
 use crate::formats::{bom, count};
 use crate::policy::session::{self, SessionHints};
 use crate::proxy::blocking::by_size;
@@ -92,6 +92,12 @@ impl Inbound {
         }
     }
 
+    /// Takes a body that is not read as JSON.
+    pub(super) fn take_raw(&mut self, received: Received, content_type: Box<str>) {
+        (self.body, self.reservation) = (received.pieces, Some(received.reservation));
+        self.form = Some(Box::new(FormBody::unread(content_type)));
+    }
+
     /// Bytes of the body.
     pub fn body_len(&self) -> usize {
         self.body.iter().map(Bytes::len).sum()
@@ -141,9 +147,9 @@ pub(in crate::proxy) async fn body(
         // Boxed: replies need no memory for this.
         let reading = endpoint_body::read(session, endpoint, route, received, &ctx.live);
         let mut read = Box::pin(reading).await?;
-        let account = match endpoint.path == route::BATCHES.path {
+        let account = match endpoint.unit == Unit::Batch && read.ask.batch.is_none() {
             true => {
-                let adding = endpoint_body::add_file(ctx, &identified.caller, &mut read);
+                let adding = endpoint_body::add_file(ctx, &identified.caller, route, &mut read);
                 Some(Box::pin(adding).await?)
             }
             false => None,

@@ -15,3 +15,4 @@ pub(super) mod received;
 pub(super) mod screen;
 pub(super) mod select;
 pub(super) mod stored;
+pub(super) mod upload;

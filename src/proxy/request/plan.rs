@@ -31,6 +31,13 @@ pub struct Plan {
     pub lacks_credential: bool,
 }
 
+impl Plan {
+    /// For a call about what one provider holds.
+    pub(super) fn to_one(inbound: Arc<Inbound>, place: usize) -> Self {
+        Self { inbound, order: vec![place], waiting: None, lacks_credential: false }
+    }
+}
+
 /// Plans the attempts.
 ///
 /// # Errors

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::alias;
-use super::endpoint_body::BatchPlaces;
 use super::identify::Identified;
 use super::intake::Inbound;
 use crate::domain::endpoint::Unit;
@@ -52,7 +51,6 @@ pub(in crate::proxy) async fn screen(
     allowed(ctx, identified, &inbound)?;
     if !inbound.features.is_empty() {
         grant(ctx, identified, &mut inbound.features)?;
-        inbound.peek.check_background(ctx.format)?;
         let is_followed = inbound.peek.is_in_background(ctx.format)
             || inbound.ask.as_ref().is_some_and(|ask| ask.endpoint.unit == Unit::Batch);
         let key = identified.caller.key_id();
@@ -70,7 +68,7 @@ pub(in crate::proxy) async fn screen(
     let searched = Arc::clone(&inbound);
     let searching = by_size(inbound.body_len(), move || match &searched.batch {
         None => find(&words, searched.json(), &searched.peek.pieces, depth),
-        Some(batch) => find_in_batch(&words, &searched.body, batch, depth),
+        Some(batch) => find_in_batch(&words, &searched.body, &batch.bodies, depth),
     });
     let found = searching.await.ok_or(Refusal::Internal)??;
     found.map_or(Ok(Screened(inbound)), |id| Err(Refusal::SensitiveWord { id }))
@@ -182,6 +180,26 @@ fn recent(ctx: &RequestContext, identified: &Identified) -> Result<(), Refusal> 
     }
 }
 
+/// Checks the texts of a file that has requests for a batch.
+///
+/// # Errors
+/// One of them contains a sensitive word.
+pub(super) async fn words_of_batch(
+    ctx: &RequestContext,
+    identified: &Identified,
+    inbound: &Inbound,
+) -> Result<(), Refusal> {
+    let (words, depth) = (Arc::clone(&identified.snapshot.words), ctx.live.max_json_depth);
+    let Some(batch) = inbound.batch.as_ref().filter(|_| !words.is_empty()) else { return Ok(()) };
+    let (body, bodies) = (inbound.body.clone(), batch.bodies.clone());
+    let searching =
+        by_size(inbound.body_len(), move || find_in_batch(&words, &body, &bodies, depth));
+    match searching.await.ok_or(Refusal::Internal)?? {
+        Some(id) => Err(Refusal::SensitiveWord { id }),
+        None => Ok(()),
+    }
+}
+
 /// A word that one of the body's texts contains. Most bodies contain none, and most of each body
 /// was screened when it was last sent. Only new parts with a suspected match are parsed.
 fn find(
@@ -239,11 +257,11 @@ fn find(
 fn find_in_batch(
     words: &Words,
     body: &[Bytes],
-    batch: &BatchPlaces,
+    bodies: &[Range<usize>],
     max_depth: usize,
 ) -> Result<Option<WordId>, Refusal> {
     let mut walk = edit::Walk::new(body);
-    for place in &batch.bodies {
+    for place in bodies {
         let own = [Bytes::from(joined(walk.slices(place.clone())).into_owned())];
         let peek = peek::peek(&own, PeekLimits { max_depth })?;
         if let Some(found) = find(words, &own, &peek.pieces, max_depth)? {

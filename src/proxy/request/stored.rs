@@ -13,7 +13,7 @@ use super::plan::Plan;
 use super::{query, screen};
 use crate::domain::feature_policy::FeatureUse;
 use crate::domain::format::WireFormat;
-use crate::domain::ids::KeyId;
+use crate::domain::ids::{KeyId, ProviderId, SessionId};
 use crate::domain::provider::Provider;
 use crate::formats::route::{self, Collection, StoredCall};
 use crate::policy::session::{self, SessionHints};
@@ -37,7 +37,7 @@ pub(in crate::proxy) const fn may_hold(format: WireFormat, collection: &Collecti
         WireFormat::Chat => matches!(format, WireFormat::Chat | WireFormat::Responses),
         WireFormat::Responses => matches!(format, WireFormat::Responses),
         WireFormat::Native => matches!(format, WireFormat::Native),
-        WireFormat::AltCli => false,
+        WireFormat::AltCli => matches!(format, WireFormat::AltCli),
     }
 }
 
@@ -45,8 +45,7 @@ pub(in crate::proxy) const fn may_hold(format: WireFormat, collection: &Collecti
 ///
 /// # Errors
 /// When the client is not on a non-empty list; when this gateway does not know that the key made
-/// it, or its provider is out of reach now; when a reply is asked for as a stream; when it is to be
-/// deleted before it is billed.
+/// it, or its provider is out of reach now; when it is to be deleted before it is billed.
 pub(in crate::proxy) async fn plan(
     session: &Session,
     ctx: &mut RequestContext,
@@ -54,52 +53,67 @@ pub(in crate::proxy) async fn plan(
     call: &StoredCall,
 ) -> Result<Plan, Refusal> {
     let asked = session.req_header().uri.query().unwrap_or_default();
-    if *call.collection == route::REPLIES
-        && query::values(asked, "stream").any(|value| !matches!(&*value, "false" | "0"))
-    {
-        let message = "stream: a stored response is given in one piece here";
-        return Err(Refusal::BadRequest(message.to_owned()));
-    }
+    let streams = *call.collection == route::REPLIES
+        && query::values(asked, "stream").any(|value| !matches!(&*value, "false" | "0"));
     screen::client(ctx, identified)?;
     let unknown = || Refusal::UnknownReply { item: call.collection.item, id: call.id.clone() };
     let Principal::Key { key, .. } = &identified.caller else { return Err(unknown()) };
     let (holder, _) = holder(ctx, key.id, call).await?.ok_or_else(unknown)?;
+    if call.method == Method::DELETE && ctx.gateway.pending_replies.has(holder, &call.id) {
+        return Err(not_billed(call.collection));
+    }
+    let place = place_of(identified, holder, call.collection).ok_or_else(unknown)?;
+    let mut inbound = Inbound::without_body(session_of(ctx, &call.id));
+    inbound.stream = streams;
+    note_facts(ctx, &inbound);
+    Ok(Plan::to_one(Arc::new(inbound), place))
+}
+
+/// The place of the provider among all, if the caller may still reach it.
+pub(super) fn place_of(
+    identified: &Identified,
+    holder: ProviderId,
+    collection: &Collection,
+) -> Option<usize> {
+    let Principal::Key { key, .. } = &identified.caller else { return None };
     let serves = |provider: &Arc<Provider>| {
         provider.id == holder
-            && may_hold(provider.kind.format(), call.collection)
+            && may_hold(provider.kind.format(), collection)
             && provider.is_enabled
             && provider.deleted_at.is_none()
             && key.provider_group.reach(&provider.group_tag)
     };
-    if call.method == Method::DELETE && ctx.gateway.pending_replies.has(holder, &call.id) {
-        return Err(not_billed(call.collection));
-    }
-    let place = identified.snapshot.providers.iter().position(serves).ok_or_else(unknown)?;
-    let hints = SessionHints {
+    identified.snapshot.providers.iter().position(serves)
+}
+
+/// The session of the calls about one thing.
+pub(super) fn session_of(ctx: &RequestContext, id: &str) -> SessionId {
+    session::derive(&SessionHints {
         header: None,
         metadata_user_id: None,
         prompt_cache_key: None,
         metadata_session_id: None,
-        previous_response_id: Some(&call.id),
+        previous_response_id: Some(id),
         first_messages_hash: None,
         fallback: ctx.id,
-    };
-    let inbound = Inbound::without_body(session::derive(&hints));
+    })
+}
+
+/// Notes what is recorded of a call that names no model.
+pub(super) fn note_facts(ctx: &mut RequestContext, inbound: &Inbound) {
     if let Some(record) = &mut ctx.record {
         record.body = Some(BodyFacts {
             model: Arc::clone(&inbound.model),
             is_degraded: None,
             session: inbound.session.clone(),
-            stream: false,
+            stream: inbound.stream,
             estimated_input: 0,
             format: ctx.format,
             features: Vec::<FeatureUse>::new(),
-            ask: None,
+            ask: inbound.ask.clone(),
             print: None,
         });
     }
-    let inbound = Arc::new(inbound);
-    Ok(Plan { inbound, order: vec![place], waiting: None, lacks_credential: false })
 }
 
 fn not_billed(collection: &Collection) -> Refusal {
@@ -131,7 +145,13 @@ async fn holder(
     };
     if call.method == Method::DELETE {
         let made_by = match &found.batch {
-            Some(batch) => held::find(&ctx.gateway, key, &route::BATCHES, batch).await?,
+            Some(batch) => {
+                let made_by = match *call.collection == route::GOOGLE_FILES {
+                    true => &route::GOOGLE_BATCHES,
+                    false => &route::BATCHES,
+                };
+                held::find(&ctx.gateway, key, made_by, batch).await?
+            }
             None => None,
         };
         // A batch is billed within its lifetime, whether or not the database learned of it.

@@ -238,12 +238,13 @@ impl ProxyHttp for Service {
     /// Judges the head of a provider's reply.
     async fn upstream_response_filter(
         &self,
-        _: &mut Session,
+        session: &mut Session,
         upstream_response: &mut ResponseHeader,
         ctx: &mut Self::CTX,
     ) -> Result<()> {
         trace(ctx, "upstream_response_filter");
-        receiving::begin(ctx.running()?, upstream_response)
+        receiving::begin(ctx.running()?, upstream_response)?;
+        receiving::replace_address(session, ctx.running()?, upstream_response)
     }
 
     /// Decodes, reads the usage and converts. Collects the body of an error reply, and judges it

@@ -26,6 +26,10 @@ pub struct ForwardedReply {
     pub converted: bool,
     /// Neither events nor JSON.
     is_opaque: bool,
+    /// It answers a call of an upload.
+    is_upload: bool,
+    /// A reply without a body is one too.
+    pub(super) may_be_empty: bool,
     pub(super) reply: ReshapedReply,
     /// Only the first bytes tell whether it is a stream.
     unsure: Option<Unsure>,
@@ -66,12 +70,14 @@ impl ForwardedReply {
         reply: ReshapedReply,
         unsure: Option<Unsure>,
     ) -> Self {
-        let ReplyFacts { streamed, converted, is_opaque, .. } = facts;
+        let ReplyFacts { streamed, converted, is_opaque, is_upload, .. } = facts;
         Self {
             status,
             streamed,
             converted,
             is_opaque,
+            is_upload,
+            may_be_empty: false,
             reply,
             unsure,
             is_unfit: false,
@@ -118,6 +124,7 @@ impl ForwardedReply {
             streamed: self.streamed,
             converted: self.converted,
             is_opaque: self.is_opaque,
+            is_upload: self.is_upload,
             changed: self.converted || self.reply.is_changed(),
             length: self.length,
         }
@@ -148,7 +155,8 @@ impl ForwardedReply {
             return Err(self.unusable().into());
         }
         // A regular end without content is a reply too: an immediate stop, for example.
-        let is_empty_reply = end && self.reply.has_end() && !whole.is_empty();
+        let is_empty_reply =
+            end && (self.may_be_empty || self.reply.has_end() && !whole.is_empty());
         let shows = self.reply.has_content() || whole.len() > HOLD_MAX || is_empty_reply;
         if shows && !self.is_unfit {
             return Ok(Hold::Release(whole));

@@ -73,6 +73,7 @@ impl Forwarding {
                 ProviderCall::Endpoint { path, model }
             }
             Operation::Stored(ref call) => ProviderCall::Stored(call),
+            Operation::Upload(ref call) => ProviderCall::Upload(&call.target),
             Operation::CountTokens => ProviderCall::CountTokens { model },
             _ => ProviderCall::Generate { model, stream: self.inbound.stream },
         }
@@ -82,7 +83,7 @@ impl Forwarding {
     pub fn is_about_held(&self) -> bool {
         match &self.route.operation {
             Operation::Endpoint(endpoint) => endpoint.is_held(),
-            operation => matches!(operation, Operation::Stored(_)),
+            operation => matches!(operation, Operation::Stored(_) | Operation::Upload(_)),
         }
     }
 

@@ -8,6 +8,7 @@ use super::failure::Failure;
 use super::running::Running;
 use crate::formats::route::Operation;
 use crate::policy::failure::NetworkFailure;
+use crate::proxy::request::upload;
 use crate::upstream::headers::{self, HeadParts};
 
 /// Builds the head of the rendered request. `head` gives the protocol version of the connection;
@@ -21,8 +22,15 @@ pub(in crate::proxy) fn build(
         Operation::Stored(call) => call.method.clone(),
         _ => Method::POST,
     };
+    let is_upload = running.forwarding.route.operation.is_upload();
     let query = running.attempt.rendered.query.take();
-    of_method(session, head, running, method, query.as_deref())
+    of_method(session, head, running, method, query.as_deref())?;
+    if is_upload {
+        let mut parts = head.as_owned_parts();
+        upload::add_headers(session, &mut parts.headers);
+        *head = parts.into();
+    }
+    Ok(())
 }
 
 /// Builds the head of a request with this method and query.

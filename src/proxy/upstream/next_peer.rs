@@ -98,7 +98,7 @@ async fn next_provider(
         let now = request.now();
         let health = &request.gateway.node.health;
         let ticket = match forwarding.route.operation {
-            Operation::CountTokens | Operation::Stored(_) => {
+            Operation::CountTokens | Operation::Stored(_) | Operation::Upload(_) => {
                 HealthTicket::without_effect(health, &provider, now)
             }
             _ => HealthTicket::enter(health, &provider, now),

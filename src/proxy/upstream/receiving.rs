@@ -3,8 +3,9 @@
 
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use http::{HeaderValue, StatusCode};
+use http::{HeaderValue, Method, StatusCode};
 use pingora::http::ResponseHeader;
+use pingora::proxy::Session;
 
 use super::attempt::Attempt;
 use super::credential;
@@ -19,7 +20,7 @@ use crate::domain::endpoint::ApiEndpoint;
 use crate::domain::format::WireFormat;
 use crate::formats::convert::StreamConverter;
 use crate::formats::count;
-use crate::formats::route::{self, Operation};
+use crate::formats::route::{self, Operation, UploadCall};
 use crate::formats::usage::{BodyKind, UsageReader};
 use crate::policy::failure::UnusableReply;
 use crate::proxy::body_budget::BodyReservation;
@@ -28,6 +29,7 @@ use crate::proxy::context::RequestContext;
 use crate::proxy::reply::client_head::ReplyFacts;
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::reply::reshape::{CountReply, ReshapedReply, Shape, WholeForm, WholeReply};
+use crate::proxy::request::upload;
 
 /// Takes the head of a provider's reply (`upstream_response_filter`).
 ///
@@ -71,15 +73,22 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     if converted && streamed != asked {
         return Err(unusable(UnusableReply::WrongFormat).into());
     }
+    let status_of_upload = head.headers.get("x-goog-upload-status");
+    // It is answered without a body until its last piece has come.
+    let awaits_more = forwarding.route.operation.is_upload()
+        && status_of_upload.is_some_and(|status| status != "final");
     let shape = shape(request, forwarding, format, form, streamed)
+        .map(|shape| if awaits_more { Shape::AsIs } else { shape })
         .ok_or_else(|| unusable(UnusableReply::WrongFormat))?;
     let kind = if is_content { BodyKind::Other } else { kind(endpoint, content_type, streamed) };
     let reader = match &shape {
         // A converter reads the stream itself, usage included.
         Shape::Events(_) => None,
+        _ if awaits_more => None,
         _ => match endpoint {
             Some(endpoint) => Some(UsageReader::of_endpoint(endpoint.figures, kind)),
-            None => generates.then(|| UsageReader::new(format, streamed)),
+            // It says where a stream of a stored reply ends.
+            None => (generates || streamed).then(|| UsageReader::new(format, streamed)),
         },
     };
     let mut reply = ReshapedReply::new(decoder, reader, shape);
@@ -87,14 +96,46 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     if let Operation::Stored(call) = &forwarding.route.operation
         && request.gateway.pending_replies.has(attempt.provider.id, &call.id)
         && *call.collection == route::REPLIES
+        && !streamed
     {
         reply.observer = Some(Box::new(UsageReader::new(format, false)));
     }
     let is_opaque = kind == BodyKind::Other;
-    let facts = ReplyFacts { streamed, converted, is_opaque, ..ReplyFacts::default() };
-    let forwarded = ForwardedReply::new(status, facts, reply, unsure);
+    let is_upload = forwarding.route.operation.is_upload();
+    let facts = ReplyFacts { streamed, converted, is_opaque, is_upload, ..ReplyFacts::default() };
+    let mut forwarded = ForwardedReply::new(status, facts, reply, unsure);
+    forwarded.may_be_empty = awaits_more;
     attempt.incoming = Incoming::Reply(Box::new(forwarded));
     Ok(())
+}
+
+/// Replaces the address of an upload by one at the gateway: the client has no credential for the
+/// provider's own.
+///
+/// # Errors
+/// The provider names an address elsewhere.
+pub(in crate::proxy) fn replace_address(
+    session: &Session,
+    running: Running<'_>,
+    head: &mut ResponseHeader,
+) -> pingora::Result<()> {
+    let Running { request, forwarding, attempt } = running;
+    if !forwarding.route.operation.is_upload() {
+        return Ok(());
+    }
+    let Some(address) = head.remove_header(upload::ADDRESS) else { return Ok(()) };
+    let (link, provider) = (attempt.link()?, &attempt.provider);
+    let target = upload::target_of(&address, &link.endpoint().authority);
+    let key = forwarding.identified.caller.key_id();
+    let own = target.zip(key).and_then(|(target, key)| {
+        let credential = provider.credential_id();
+        let call = UploadCall { key, provider: provider.id, credential, target };
+        upload::address(session, request, &call)
+    });
+    let what = UnusableReply::WrongFormat;
+    let unusable = || Failure::Unusable { what, status: head.status.as_u16(), usage: None };
+    let own = own.ok_or_else(unusable)?;
+    head.insert_header(upload::ADDRESS, own)
 }
 
 /// Drops the access token that the provider refuses.
@@ -108,17 +149,21 @@ fn note_refused_token(request: &RequestContext, attempt: &Attempt, head: &Respon
 
 /// Whether the reply is a file's content, of any kind, or the results of a batch.
 fn is_content(operation: &Operation) -> bool {
-    matches!(operation, Operation::Stored(call)
-        if matches!(call.rest, route::CONTENT | route::RESULTS))
+    matches!(operation, Operation::Stored(call) if call.is_content())
 }
 
 /// Whether the reply describes a batch or a file.
 fn is_described(operation: &Operation) -> bool {
     match operation {
         Operation::Endpoint(endpoint) => endpoint.is_held(),
+        // Google's batches have their results in them, which may be long: they are not collected.
+        Operation::Stored(call) if *call.collection == route::GOOGLE_BATCHES => {
+            call.method == Method::DELETE
+        }
         Operation::Stored(call) => {
             *call.collection != route::REPLIES && matches!(call.rest, "" | "/cancel")
         }
+        Operation::Upload(_) => true,
         _ => false,
     }
 }

@@ -150,7 +150,10 @@ impl RenderSource {
         if let Operation::Stored(_) = self.operation {
             return Ok(Rendered::new(Vec::new(), self.query.take(), ReplyForm::AsIs));
         }
-        if self.provider.names_models_in_paths() {
+        if let Operation::Upload(_) = self.operation {
+            return Ok(Rendered::new(self.inbound.body.clone(), None, ReplyForm::AsIs));
+        }
+        if self.provider.names_models_in_paths() && !self.operation.is_upload() {
             let named_by_client = *self.model == **self.inbound.named_model();
             let check = if named_by_client { route::check_model } else { route::check_redirect };
             check(&self.model)?;
@@ -219,12 +222,7 @@ impl RenderSource {
             }
             let body = match (&self.inbound.form, is_redirected) {
                 (_, false) => body.clone(),
-                _ if endpoint.is_held() => {
-                    let name = Bytes::from(Value::from(&*self.model).to_string());
-                    let names = self.inbound.batch.iter().flat_map(|batch| &batch.names);
-                    let edits: Vec<_> = names.map(|at| (at.clone(), name.clone())).collect();
-                    edit::replace_all(body, &edits)
-                }
+                _ if endpoint.is_held() => self.batch_for(&self.model),
                 (None, true) => edit::set_model(body, &self.inbound.peek, &self.model),
                 (Some(form), true) => {
                     let place = form.model.clone().ok_or(Refusal::Internal)?;
@@ -234,6 +232,13 @@ impl RenderSource {
             return Ok(Rendered::new(body, query, ReplyForm::AsIs));
         }
         if let [true, true] = is_action {
+            if endpoint.is_held() {
+                let body = match is_redirected {
+                    true => self.batch_for(&format!("models/{}", self.model)),
+                    false => body.clone(),
+                };
+                return Ok(Rendered::new(body, query, ReplyForm::AsIs));
+            }
             let rename = || embeddings::with_model(&body.concat(), &self.model);
             let renamed = is_redirected.then(rename);
             let body = renamed.flatten().map_or_else(|| body.clone(), |body| vec![body.into()]);
@@ -246,6 +251,14 @@ impl RenderSource {
         let converted = embeddings::request(endpoint, to, &whole, model, upstream)?;
         let reply = ReplyForm::Embeddings(Box::new(converted.reply));
         Ok(Rendered::new(vec![converted.body.into()], None, reply))
+    }
+
+    /// A batch with another name of the model, wherever a request of it names one.
+    fn batch_for(&self, model: &str) -> Vec<Bytes> {
+        let name = Bytes::from(Value::from(model).to_string());
+        let names = self.inbound.batch.iter().flat_map(|batch| &batch.names);
+        let edits: Vec<_> = names.map(|at| (at.clone(), name.clone())).collect();
+        edit::replace_all(&self.inbound.body, &edits)
     }
 
     fn as_it_came(&mut self) -> Result<Rendered, Refusal> {

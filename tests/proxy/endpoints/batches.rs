@@ -9,11 +9,11 @@ use super::{form, stored};
 use crate::support::wait;
 
 /// 1 000 tokens in and 500 out, at 0.5 and 1 USD a million: in millionths of a USD.
-const EACH: i64 = 1_000;
+pub(super) const EACH: i64 = 1_000;
 const MESSAGES: &str = "/v1/messages/batches";
 
 /// A gateway whose mock is a provider of both kinds, and which has prices for batches.
-async fn fixture(env: &[(&str, &str)]) -> Fixture {
+pub(super) async fn fixture(env: &[(&str, &str)]) -> Fixture {
     let fixture = Fixture::bare(env).await;
     let entry = json!({
         "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6,
@@ -21,7 +21,7 @@ async fn fixture(env: &[(&str, &str)]) -> Fixture {
     });
     let dear = json!({"input_cost_per_token": 4e-6, "output_cost_per_token": 8e-6});
     fixture.gateway.prices(json!({"m": entry, "dear": dear, "other": entry})).await;
-    for kind in ["native", "responses"] {
+    for kind in ["native", "responses", "alt-cli"] {
         fixture.gateway.provider(kind, &fixture.upstream.url, json!({"name": kind})).await;
     }
     mock(&fixture, json!({})).await;
@@ -29,7 +29,7 @@ async fn fixture(env: &[(&str, &str)]) -> Fixture {
 }
 
 /// Sets what the mock does.
-async fn mock(fixture: &Fixture, more: Value) {
+pub(super) async fn mock(fixture: &Fixture, more: Value) {
     let mut directive = json!({"usage": {"input": 1000, "output": 500}});
     directive.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     fixture.upstream.default(directive).await;
@@ -71,7 +71,7 @@ fn upload(content: &str, purpose: &str) -> Vec<u8> {
     whole.replace("\r\n\r\nx\r\n", &format!("\r\n\r\n{content}\r\n")).into_bytes()
 }
 
-async fn send(request: reqwest::RequestBuilder) -> (u16, Value) {
+pub(super) async fn send(request: reqwest::RequestBuilder) -> (u16, Value) {
     let answer = request.send().await.unwrap();
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
@@ -89,7 +89,7 @@ async fn begin_of_file(fixture: &Fixture, url: &str, file: &str) -> (u16, Value)
 }
 
 /// The records of `n` batches that have ended, the latest first: there are no more.
-async fn bills(fixture: &Fixture, path: &str, n: usize) -> Vec<Value> {
+pub(super) async fn bills(fixture: &Fixture, path: &str, n: usize) -> Vec<Value> {
     let billed = async || {
         let page = fixture.gateway.admin("usage-logs/getUsageLogs", json!({"pageSize": 100})).await;
         let mut log = page["logs"].as_array().unwrap().clone();
@@ -102,12 +102,12 @@ async fn bills(fixture: &Fixture, path: &str, n: usize) -> Vec<Value> {
     billed
 }
 
-async fn bill(fixture: &Fixture, path: &str) -> Value {
+pub(super) async fn bill(fixture: &Fixture, path: &str) -> Value {
     bills(fixture, path, 1).await.remove(0)
 }
 
 /// Deletes what may be deleted once the batch is billed.
-async fn deleted(fixture: &Fixture, path: &str) -> Value {
+pub(super) async fn deleted(fixture: &Fixture, path: &str) -> Value {
     let done = async || {
         let (status, said) = stored::call(fixture, "DELETE", path, &fixture.key).await;
         assert!(status == 200 || said.to_string().contains("not billed yet"), "{said}");
@@ -117,16 +117,16 @@ async fn deleted(fixture: &Fixture, path: &str) -> Value {
 }
 
 /// `micro`: millionths of a USD.
-fn assert_cost(record: &Value, micro: i64) {
+pub(super) fn assert_cost(record: &Value, micro: i64) {
     assert_eq!(usd(&record["costUsd"]), Decimal::new(micro, 6), "{record}");
     assert_eq!(record["estimated"], false, "{record}");
 }
 
-fn usd(amount: &Value) -> Decimal {
+pub(super) fn usd(amount: &Value) -> Decimal {
     amount.to_string().parse().unwrap()
 }
 
-async fn usage(fixture: &Fixture, member: &str) -> Decimal {
+pub(super) async fn usage(fixture: &Fixture, member: &str) -> Decimal {
     let asked = json!({"keyId": fixture.key_id});
     let usage = fixture.gateway.admin("keys/getKeyLimitUsage", asked).await;
     usd(&usage["costTotal"][member])

@@ -2,9 +2,12 @@
 //! [`ENDPOINTS`], and has a case here; those that make batches and files are in `batches.rs`.
 
 mod background;
+mod background_streams;
 mod batches;
 mod bills;
 mod embeddings;
+mod google_batches;
+mod google_files;
 mod refusals;
 mod stored;
 
@@ -112,6 +115,7 @@ impl Fixture {
         match endpoint.body {
             EndpointBody::Json => self.post(&path(endpoint), body),
             EndpointBody::Form => self.send_form(endpoint.path, form(body, 8_000)),
+            EndpointBody::Any => unreachable!("uploads have their own tests"),
         }
     }
 }

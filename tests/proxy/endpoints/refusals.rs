@@ -62,6 +62,7 @@ async fn a_body_of_another_type_is_refused() {
     for case in cases().into_iter().filter(|case| !endpoint(case.name).is_action()) {
         let endpoint = endpoint(case.name);
         let other = match endpoint.body {
+            EndpointBody::Any => continue,
             EndpointBody::Form => fixture.post(&path(endpoint), &case.body),
             EndpointBody::Json => fixture.send_form(&path(endpoint), form(&case.body, 10)),
         };

@@ -58,8 +58,6 @@ async fn calls_about_a_reply_go_to_its_provider_and_cost_nothing() {
         assert_eq!(status, 404, "{path}: {body}");
         assert!(body["error"]["message"].as_str().unwrap().contains("not found"), "{body}");
     }
-    let (status, body) = call(&fixture, "GET", &format!("{path}?stream=true"), &fixture.key).await;
-    assert_eq!(status, 400, "{body}");
     let (status, _) = call(&fixture, "PUT", &path, &fixture.key).await;
     assert_eq!(status, 405);
     let clients = json!({"userId": fixture.user_id, "allowedClients": ["nobodys-client"]});

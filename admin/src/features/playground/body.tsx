@@ -4,6 +4,7 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Field, Input, Textarea } from "@/ui/field";
 import { Tabs } from "@/ui/tabs";
+import { isBatch } from "./batch";
 import { LARGEST_FILE, readFile, takesNoText } from "./endpoint";
 import type { Draft, Refused } from "./request";
 
@@ -90,7 +91,7 @@ function Simple({ draft, fault, onChange }: PartProps) {
       <Field
         label={t("playground.text")}
         optional={takesNoText(endpoint) ? t("ui.optional") : undefined}
-        help={endpoint.name === "rerank" ? t("playground.rerankHelp") : undefined}
+        help={helpOf(t, endpoint.name)}
         error={fault}
       >
         {(ids) => (
@@ -170,4 +171,9 @@ function Raw({ draft, fault, onChange }: PartProps) {
       )}
     </Field>
   );
+}
+
+function helpOf(t: TFunction, endpoint: string) {
+  if (endpoint === "rerank") return t("playground.rerankHelp");
+  return isBatch(endpoint) ? t("playground.linesHelp") : undefined;
 }

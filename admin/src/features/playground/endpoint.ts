@@ -18,6 +18,8 @@ interface Fields {
 }
 
 const content = (text: string) => ({ parts: [{ text }] });
+/** The requests of a batch: one for each line. */
+const lines = (prompt: string) => prompt.split("\n").filter((line) => line.trim() !== "");
 const file = ({ model, prompt }: Fields) => ({ model, ...(prompt && { prompt }) });
 
 /** Bodies that differ from `{model, input}`, by the endpoint's name. */
@@ -28,8 +30,21 @@ const BODIES: Record<string, (fields: Fields) => object> = {
   }),
   // The first line is the question.
   rerank: ({ model, prompt }) => {
-    const [query, ...documents] = prompt.split("\n").filter((line) => line.trim() !== "");
+    const [query, ...documents] = lines(prompt);
     return { model, query, documents };
+  },
+  message_batch: ({ model, prompt }) => ({
+    requests: lines(prompt).map((line, at) => ({
+      custom_id: `request-${at + 1}`,
+      params: { model, max_tokens: 1024, messages: [{ role: "user", content: line }] },
+    })),
+  }),
+  batch_generate_content: ({ prompt }) => {
+    const requests = lines(prompt).map((line, at) => ({
+      request: { contents: [{ role: "user", ...content(line) }] },
+      metadata: { key: `request-${at + 1}` },
+    }));
+    return { batch: { displayName: "playground", inputConfig: { requests: { requests } } } };
   },
   completions: ({ model, prompt }) => ({ model, prompt }),
   image_generation: ({ model, prompt }) => ({ model, prompt }),

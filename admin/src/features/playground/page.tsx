@@ -2,17 +2,20 @@
 
 import { Link } from "@tanstack/react-router";
 import { FlaskConical } from "lucide-react";
-import { useRef } from "react";
+import { useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useIsAdmin, useUsers } from "@/parts/session";
 import { buttonLook } from "@/ui/button";
 import { Empty, Failed, Loading } from "@/ui/empty";
 import { Card, Page } from "@/ui/page";
 import { Answer } from "./answer";
+import { batchOf, isBatch } from "./batch";
+import { BatchCard } from "./batch-card";
 import { Explained, useExplained } from "./explained";
 import { AskForm } from "./form";
 import { Record } from "./record";
-import { isRunning, useRun } from "./run";
+import type { toSend } from "./request";
+import { isRunning, type Run, useRun } from "./run";
 
 export function PlaygroundPage() {
   const { t } = useTranslation();
@@ -56,6 +59,7 @@ function Bench({ users }: { users: NonNullable<ReturnType<typeof useUsers>["data
   const admin = useIsAdmin();
   const { run, send, stop } = useRun();
   const explained = useExplained();
+  const [asked, setAsked] = useState<ReturnType<typeof toSend>>();
   const reply = useRef<HTMLDivElement>(null);
   return (
     <div className="grid grid-cols-1 items-start gap-4 lg:grid-cols-[24rem_minmax(0,1fr)]">
@@ -65,6 +69,7 @@ function Bench({ users }: { users: NonNullable<ReturnType<typeof useUsers>["data
         onExplain={admin ? explained.ask : undefined}
         onSend={(asked) => {
           explained.clear();
+          setAsked(asked);
           void send(asked);
           // On a phone the reply comes below the form.
           if (matchMedia("(width < 64rem)").matches)
@@ -86,6 +91,7 @@ function Bench({ users }: { users: NonNullable<ReturnType<typeof useUsers>["data
         ) : (
           <>
             <Answer run={run} />
+            {asked && <MadeBatch run={run} asked={asked} />}
             {!isRunning(run) && run.requestId !== undefined && (
               <Record
                 key={run.requestId}
@@ -99,4 +105,12 @@ function Bench({ users }: { users: NonNullable<ReturnType<typeof useUsers>["data
       </div>
     </div>
   );
+}
+
+/** The batch that a request made. */
+function MadeBatch({ run, asked }: { run: Run; asked: ReturnType<typeof toSend> }) {
+  const { keyId, endpoint } = asked;
+  if (isRunning(run) || run.status !== 200 || !isBatch(endpoint)) return null;
+  const made = batchOf(endpoint, run.reply.body);
+  return made && <BatchCard key={made.id} keyId={keyId} endpoint={endpoint} made={made} />;
 }

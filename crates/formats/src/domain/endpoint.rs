@@ -40,6 +40,8 @@ pub enum EndpointBody {
     Json,
     /// `multipart/form-data`.
     Form,
+    /// Any: it passes unread.
+    Any,
 }
 
 /// Where a reply has its figures.
@@ -83,7 +85,7 @@ const ROW: ApiEndpoint = ApiEndpoint {
 };
 
 /// Every endpoint.
-pub static ENDPOINTS: [ApiEndpoint; 17] = [
+pub static ENDPOINTS: [ApiEndpoint; 19] = [
     ApiEndpoint {
         name: "embeddings",
         path: "/v1/embeddings",
@@ -227,6 +229,26 @@ pub static ENDPOINTS: [ApiEndpoint; 17] = [
         doc: "A file for batches and other requests, or of Anthropic's form for messages.",
         ..ROW
     },
+    ApiEndpoint {
+        name: "batch_generate_content",
+        path: "batchGenerateContent",
+        format: WireFormat::AltCli,
+        feature: Feature::Batches,
+        unit: Unit::Batch,
+        doc: "A batch of requests, which the body or an uploaded file has.",
+        ..ROW
+    },
+    ApiEndpoint {
+        name: "upload",
+        path: "/upload/v1beta/files",
+        format: WireFormat::AltCli,
+        feature: Feature::Files,
+        body: EndpointBody::Any,
+        default_model: Some(""),
+        unit: Unit::Free,
+        doc: "A file for batches and other requests of Google's form.",
+        ..ROW
+    },
 ];
 
 /// The upload of a file by a client of Anthropic's, at the path of OpenAI's.
@@ -250,7 +272,12 @@ impl ApiEndpoint {
 
     /// Whether it is called by an action on a model, such as `:embedContent`.
     pub const fn is_action(&self) -> bool {
-        matches!(self.format, WireFormat::AltCli)
+        matches!(self.format, WireFormat::AltCli) && !self.is_upload()
+    }
+
+    /// Whether it takes a file in the pieces and by the headers of Google's uploads.
+    pub const fn is_upload(&self) -> bool {
+        matches!(self.body, EndpointBody::Any)
     }
 
     /// Whether its price is that of units and of the request's own tokens, not of a reply's text.
@@ -291,4 +318,19 @@ pub struct EndpointAsk {
     pub variants: Vec<String>,
     /// The requests of a batch, or of a file for one.
     pub batch: Option<Arc<BatchAsk>>,
+}
+
+impl EndpointAsk {
+    /// The upload of a file that has requests for a batch.
+    pub fn of_file(endpoint: &'static ApiEndpoint, batch: BatchAsk) -> Self {
+        Self {
+            endpoint,
+            quantity: 0,
+            is_exact: true,
+            answers: 1,
+            streams: false,
+            variants: Vec::new(),
+            batch: Some(Arc::new(batch)),
+        }
+    }
 }

@@ -13,10 +13,12 @@
 
 use http::Method;
 use percent_encoding::percent_decode_str;
+use serde::{Deserialize, Serialize};
 
 use super::bad_request::BadRequest;
 use crate::domain::endpoint::{ApiEndpoint, NATIVE_FILE, Unit};
 use crate::domain::format::WireFormat;
+use crate::domain::ids::{CredentialId, KeyId, ProviderId};
 use crate::domain::named_model::MAX_MODEL_NAME;
 
 /// The requested operation.
@@ -30,6 +32,8 @@ pub enum Operation {
     Endpoint(&'static ApiEndpoint),
     /// A call about a reply, a batch or a file that its provider stores.
     Stored(StoredCall),
+    /// The next piece of a file.
+    Upload(Box<UploadCall>),
     /// The list of the caller's batches or files.
     ListStored(&'static Collection),
     /// The list of the models that the caller may use.
@@ -98,19 +102,45 @@ pub static FILES: Collection = Collection {
 /// Anthropic's files, at the same path: [`Route::for_native`].
 pub static NATIVE_FILES: Collection =
     Collection { name: "native_files", format: WireFormat::Native, ..FILES };
+/// Google's batches.
+pub static GOOGLE_BATCHES: Collection = Collection {
+    name: "google_batches",
+    path: "/v1beta/batches",
+    format: WireFormat::AltCli,
+    item: "Batch",
+    calls: &[(Method::GET, ""), (Method::DELETE, ""), (Method::POST, ":cancel")],
+};
+/// Google's files.
+pub static GOOGLE_FILES: Collection = Collection {
+    name: "google_files",
+    path: "/v1beta/files",
+    format: WireFormat::AltCli,
+    item: "File",
+    calls: &[(Method::GET, ""), (Method::DELETE, ""), (Method::GET, DOWNLOAD)],
+};
 /// What follows the id of a batch of Anthropic's in the path of its results.
 pub const RESULTS: &str = "/results";
 /// The same for the content of a file.
 pub const CONTENT: &str = "/content";
+/// The same for the content of Google's files.
+pub const DOWNLOAD: &str = ":download";
+/// What may precede the path of that call.
+const DOWNLOADS: &str = "/download";
 
 /// Those whose lists the gateway makes itself: batches and files.
-static LISTED: [&Collection; 3] = [&MESSAGE_BATCHES, &BATCHES, &FILES];
+static LISTED: [&Collection; 5] =
+    [&MESSAGE_BATCHES, &BATCHES, &FILES, &GOOGLE_BATCHES, &GOOGLE_FILES];
 
 impl Collection {
     /// That of what an endpoint makes.
     pub fn made_by(endpoint: &ApiEndpoint) -> Option<&'static Self> {
         match endpoint.format {
             WireFormat::Native if endpoint.path == FILES.path => Some(&NATIVE_FILES),
+            WireFormat::AltCli => match endpoint.unit {
+                Unit::Batch => Some(&GOOGLE_BATCHES),
+                Unit::Free => Some(&GOOGLE_FILES),
+                _ => None,
+            },
             _ => Self::of(endpoint.path),
         }
     }
@@ -155,11 +185,13 @@ impl StoredCall {
 
     /// The call of this method at this path.
     fn of(method: &Method, path: &str) -> Option<Self> {
+        let content = path.strip_prefix(DOWNLOADS).filter(|path| path.ends_with(DOWNLOAD));
+        let path = content.unwrap_or(path);
         let all = [&REPLIES].into_iter().chain(LISTED);
         let mut at =
             all.filter_map(|of| Some((of, path.strip_prefix(of.path)?.strip_prefix('/')?)));
         let (collection, after) = at.next()?;
-        let (id, rest) = after.find('/').map_or((after, ""), |at| after.split_at(at));
+        let (id, rest) = after.find(['/', ':']).map_or((after, ""), |at| after.split_at(at));
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         let is_id = (1..=Self::MAX_ID).contains(&id.len()) && id.chars().all(is_plain);
         let known = collection.calls.iter().find(|(of, end)| of == method && *end == rest);
@@ -169,8 +201,27 @@ impl StoredCall {
 
     /// The path at the provider, with the version.
     pub fn path(&self) -> String {
-        format!("{}/{}{}", self.collection.path, self.id, self.rest)
+        let media = if self.rest == DOWNLOAD { "?alt=media" } else { "" };
+        format!("{}/{}{}{media}", self.collection.path, self.id, self.rest)
     }
+
+    /// Whether its answer is a file's content, of any kind, or the results of a batch.
+    pub fn is_content(&self) -> bool {
+        matches!(self.rest, CONTENT | RESULTS | DOWNLOAD)
+    }
+}
+
+/// A piece of a file, at the address that the gateway gave for the upload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UploadCall {
+    /// The key that began the upload.
+    pub key: KeyId,
+    /// The provider that takes it.
+    pub provider: ProviderId,
+    /// The credential of the account that takes it.
+    pub credential: CredentialId,
+    /// The provider's own address of the upload: path and query.
+    pub target: String,
 }
 
 impl Operation {
@@ -180,6 +231,14 @@ impl Operation {
             Self::Generate => true,
             Self::Endpoint(endpoint) => !matches!(endpoint.unit, Unit::Free),
             _ => false,
+        }
+    }
+
+    /// Whether it is a call of an upload in Google's form.
+    pub const fn is_upload(&self) -> bool {
+        match self {
+            Self::Endpoint(endpoint) => endpoint.is_upload(),
+            operation => matches!(operation, Self::Upload(_)),
         }
     }
 
@@ -290,8 +349,10 @@ pub fn methods(path: &str) -> Option<&'static str> {
 
 /// The format of the clients that ask for an unknown path, by its beginning.
 pub fn format_near(path: &str) -> Option<WireFormat> {
-    const NEAR: [(&str, WireFormat); 4] = [
+    const NEAR: [(&str, WireFormat); 6] = [
         ("/v1beta/", WireFormat::AltCli),
+        ("/upload/v1beta/", WireFormat::AltCli),
+        ("/download/v1beta/", WireFormat::AltCli),
         ("/v1internal", WireFormat::AltCli),
         ("/v1/messages/", WireFormat::Native),
         ("/v1/responses/", WireFormat::Responses),

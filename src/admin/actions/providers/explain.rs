@@ -131,7 +131,8 @@ async fn explain_request(call: Call, body: ExplainRequest) -> Result<SelectionRe
         }
     };
     let content_type = "application/json".to_owned();
-    let ask = Ask { format: record.client_format, path, content_type, body: body.into_bytes() };
+    let (method, body) = (Method::POST, body.into_bytes());
+    let ask = Ask { method, format: record.client_format, path, content_type, body };
     let head = ExplainedHead {
         session: record.session_id.as_ref().map(|session| session.as_str().to_owned()),
         user_agent: record.user_agent.as_deref().map(str::to_owned),

@@ -41,7 +41,7 @@ pub fn convertible(operation: &Operation) -> fn(WireFormat, WireFormat) -> bool 
         Operation::CountTokens => |_, provider| provider != WireFormat::Chat,
         // A batch or a file of one service is none of another one's.
         Operation::Endpoint(endpoint) if endpoint.is_held() => |client, provider| match client {
-            WireFormat::Native => provider == WireFormat::Native,
+            WireFormat::Native | WireFormat::AltCli => provider == client,
             _ => matches!(provider, WireFormat::Chat | WireFormat::Responses),
         },
         _ => |_, _| true,

@@ -316,18 +316,6 @@ impl Peek {
         }
     }
 
-    /// Checks that a reply in the background can be billed here.
-    ///
-    /// # Errors
-    /// It is to be streamed too.
-    pub fn check_background(&self, format: WireFormat) -> Result<(), BadRequest> {
-        if self.is_in_background(format) && self.stream == Some(true) {
-            let why = "a response in the background is not streamed here: leave one of the two out";
-            return Err(BadRequest::field("stream", why));
-        }
-        Ok(())
-    }
-
     /// The reply is a response that is to be made in the background.
     pub fn is_in_background(&self, format: WireFormat) -> bool {
         format == WireFormat::Responses && self.background

@@ -1,5 +1,7 @@
 //! Reads the requests of a batch where they lie: in a body of Anthropic's form, or in the lines of
-//! a file of OpenAI's form. Each is peeked at as a request of its own.
+//! a file of OpenAI's form ([`google`] has Google's). Each is peeked at as a request of its own.
+
+pub mod google;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -104,20 +106,33 @@ pub fn of_lines(
     limits: PeekLimits,
 ) -> Result<BatchRequests, BadRequest> {
     let mut reading: Option<Reading> = None;
+    each_line(chunks, file, |text, start| line(&mut reading, text, start, limits))?;
+    reading.ok_or_else(|| BadRequest::field("file", "it has no requests"))?.finish()
+}
+
+/// Gives out each line of a file that is not empty, and where it begins.
+fn each_line(
+    chunks: &[Bytes],
+    file: Range<usize>,
+    mut take: impl FnMut(&[u8], usize) -> Result<(), BadRequest>,
+) -> Result<(), BadRequest> {
+    let mut take = |text: &[u8], start| match text.trim_ascii().is_empty() {
+        true => Ok(()),
+        false => take(text, start),
+    };
     let (mut start, mut begun) = (file.start, Vec::new());
     for slice in edit::slices(chunks, file) {
         let mut from = 0;
         for end in memchr_iter(b'\n', slice) {
             begun.extend_from_slice(&slice[from..end]);
-            line(&mut reading, &begun, start, limits)?;
+            take(&begun, start)?;
             start += begun.len() + 1;
             begun.clear();
             from = end + 1;
         }
         begun.extend_from_slice(&slice[from..]);
     }
-    line(&mut reading, &begun, start, limits)?;
-    reading.ok_or_else(|| BadRequest::field("file", "it has no requests"))?.finish()
+    take(&begun, start)
 }
 
 fn line(
@@ -126,9 +141,6 @@ fn line(
     start: usize,
     limits: PeekLimits,
 ) -> Result<(), BadRequest> {
-    if text.trim_ascii().is_empty() {
-        return Ok(());
-    }
     let number = || reading.as_ref().map_or(0, |reading| reading.bodies.len()) + 1;
     let bad = |why: &str| BadRequest::field(&format!("file, request {}", number()), why);
     let Line { custom_id, url, body } =
@@ -155,10 +167,17 @@ pub fn with_own_address(described: &[u8]) -> Option<Vec<u8>> {
     Some(described.to_string().into_bytes())
 }
 
+/// The id of a batch or a file that a provider describes.
+pub fn id_of(said: &Value) -> Option<&str> {
+    said["id"].as_str().or_else(|| google::id_of(said.get("file").unwrap_or(said)))
+}
+
 /// A batch that is being read.
 struct Reading {
     ask: BatchAsk,
     format: WireFormat,
+    /// The model of all requests, if their path names it: a request may name it too.
+    model: Option<String>,
     limits: PeekLimits,
     groups: Groups,
     peek: Box<Peek>,
@@ -169,15 +188,24 @@ struct Reading {
 impl Reading {
     fn new(path: &str, format: WireFormat, limits: PeekLimits) -> Self {
         let ask = BatchAsk { path: path.to_owned(), ..BatchAsk::default() };
-        let (groups, peek, bodies, names) = Default::default();
-        Self { ask, format, limits, groups, peek, bodies, names }
+        let (model, groups, peek, bodies, names) = Default::default();
+        Self { ask, format, model, limits, groups, peek, bodies, names }
     }
 
     /// Adds a request: its own body, and where that begins.
     fn add(&mut self, custom_id: &str, body: Bytes, at: usize) -> Result<(), BadRequest> {
         let bad = |why: &str| BadRequest::field(&format!("request {custom_id}"), why);
         let own = peek::peek(&[body], self.limits).map_err(|e| bad(&e.message))?;
-        let model = own.model.as_deref().ok_or_else(|| bad("model: this field is required"))?;
+        let named = own.model.as_deref();
+        let model = match &self.model {
+            None => named.ok_or_else(|| bad("model: this field is required"))?,
+            Some(model) => match named.map(google::plain_name) {
+                Some(named) if named != model => {
+                    return Err(bad("model: it differs from that of the path"));
+                }
+                _ => model,
+            },
+        };
         let models = &mut self.ask.models;
         let place = models.iter().position(|known| known == model).unwrap_or_else(|| {
             models.push(model.to_owned());

@@ -2,6 +2,8 @@
 //! answered when the batch is made, as it would be alone; the results are given out once some calls
 //! have asked for the batch.
 
+mod google;
+
 use std::collections::HashMap;
 
 use bytes::Bytes;
@@ -49,7 +51,7 @@ impl HeldObjects {
     pub(super) fn answer(&self, route: &Route, call: HeldCall<'_>) -> Option<StagedAnswer> {
         let collection = match &route.operation {
             MockOperation::Held(collection, ..) => collection,
-            MockOperation::Endpoint(endpoint) => Collection::of(endpoint.path)?,
+            MockOperation::Endpoint(endpoint) => Collection::made_by(endpoint)?,
             _ => return None,
         };
         let is_native_file =
@@ -62,10 +64,14 @@ impl HeldObjects {
         let answered = match &route.operation {
             MockOperation::Held(_, id, rest) => self.about(collection, id, rest, call.parts),
             _ if call.parts.method == Method::GET => Ok(self.list(collection)),
+            MockOperation::Endpoint(endpoint) if endpoint.is_upload() => self.google_upload(call),
             MockOperation::Endpoint(endpoint) if endpoint.unit == Unit::Free => {
                 self.upload(call, is_native_file)
             }
             _ if format == WireFormat::Native => self.message_batch(call),
+            _ if format == WireFormat::AltCli => {
+                self.google_batch(route.model.as_deref().unwrap_or_default(), call)
+            }
             _ => self.batch(call),
         };
         Some(answered.unwrap_or_else(|fault| StagedAnswer::fault(format, &fault)))
@@ -93,6 +99,13 @@ impl HeldObjects {
         let object = object.clone();
         if parts.method == Method::DELETE {
             all.remove(id);
+        }
+        if format == WireFormat::AltCli
+            && let Some(done) = Self::google_done(rest, &parts.method)
+        {
+            return Ok(done);
+        }
+        if parts.method == Method::DELETE {
             let deleted = match collection.name {
                 "files" => json!({"id": id, "object": "file", "deleted": true}),
                 "native_files" => json!({"id": id, "type": "file_deleted"}),
@@ -100,7 +113,7 @@ impl HeldObjects {
             };
             return Ok(StagedAnswer::json(format, &deleted));
         }
-        if matches!(rest, "content" | "results") {
+        if matches!(rest, "content" | "results" | "download") {
             if object.ended.is_some() {
                 return Err(WireFault::bad("The batch has not ended."));
             }

@@ -4,10 +4,12 @@
 //! The request takes the proxy's complete path and counts like any other of that key.
 //! Administrators may use any key, which is audited; users only their own keys.
 
+mod batch;
+
 use std::convert::Infallible;
 
 use axum::body::Body as Stream;
-use axum::http::{HeaderValue, Request, Response, StatusCode, header};
+use axum::http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -85,11 +87,24 @@ pub fn operations() -> Vec<Operation> {
         )
         .errors(&[Code::NOT_FOUND])
         .max_body(MAX_BODY),
+        Operation::stream::<_, PlaygroundEvent, _>(
+            "actions/playground/callBatch",
+            Permission::Own,
+            LINES,
+            batch::call_batch,
+        )
+        .doc(
+            "A call about a batch that `sendRequest` made with an endpoint of the feature \
+             `batches`: the proxy answers as it does to the key. It costs nothing.",
+        )
+        .errors(&[Code::NOT_FOUND]),
     ]
 }
 
 /// The target of a request.
 pub(in crate::admin) struct Ask {
+    /// Its method.
+    pub method: Method,
     /// Its format.
     pub format: WireFormat,
     /// Its path, with its query.
@@ -101,12 +116,18 @@ pub(in crate::admin) struct Ask {
 }
 
 async fn get_endpoints(_: Call, _: Nothing) -> Result<Vec<EndpointRecord>, ApiError> {
-    Ok(ENDPOINTS.iter().filter(|one| !one.is_held()).map(EndpointRecord::from).collect())
+    let is_offered = |one: &&ApiEndpoint| !one.is_held() || batch::is_offered(one);
+    Ok(ENDPOINTS.iter().filter(is_offered).map(EndpointRecord::from).collect())
 }
 
 async fn send_request(call: Call, body: SendRequest) -> Result<Response<Stream>, ApiError> {
     let key = KeyId(body.key_id.0);
     let ask = ask(body)?;
+    run(call, key, ask).await
+}
+
+/// Makes the request of a key: its reply, as it comes.
+async fn run(call: Call, key: KeyId, ask: Ask) -> Result<Response<Stream>, ApiError> {
     let place = enter(&call)?;
     let as_key = AsKey {
         key: Some(key),
@@ -168,7 +189,7 @@ pub(in crate::admin) fn ask(sent: SendRequest) -> Result<Ask, ApiError> {
         }
         None => ("application/json".to_owned(), body.into_bytes()),
     };
-    Ok(Ask { format, path, content_type, body })
+    Ok(Ask { method: Method::POST, format, path, content_type, body })
 }
 
 /// A form with the members of a JSON object as its fields, and its content type.
@@ -269,7 +290,9 @@ async fn authorise(call: &Call, key: KeyId, request: RequestId, ask: &Ask) -> Re
 /// # Errors
 /// The path is not valid in a head.
 pub(in crate::admin) fn request(ask: Ask, version: &str) -> Result<Request<Full<Bytes>>, ApiError> {
-    let mut request = Request::post(ask.path)
+    let mut request = Request::builder()
+        .method(ask.method)
+        .uri(ask.path)
         .header(header::HOST, "localhost")
         .header(header::USER_AGENT, format!("tollgate-playground/{version}"))
         .header(header::ACCEPT, "*/*")
