@@ -48,8 +48,7 @@ pub struct Described {
 /// There is none, or one that cannot be read.
 pub fn described(pem: &str) -> Result<Vec<Described>, CertificateFault> {
     let describe = |der: &CertificateDer<'_>| {
-        let (_, read) =
-            X509Certificate::from_der(der).map_err(|_| CertificateFault::Unreadable)?;
+        let (_, read) = X509Certificate::from_der(der).map_err(|_| CertificateFault::Unreadable)?;
         let expires_at = Timestamp(read.validity().not_after.timestamp().saturating_mul(1_000));
         Ok(Described { subject: read.subject().to_string(), expires_at })
     };

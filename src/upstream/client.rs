@@ -2,6 +2,8 @@
 //! provider's proxy and certificates are those of its requests.
 //!
 //! Connections are not kept, redirects are not followed, and no proxy comes from the environment.
+//!
+//! See docs/decisions/45-own-client-for-providers.md.
 
 use std::future::Future;
 use std::io;
@@ -159,7 +161,8 @@ impl Connector {
             Err(error) => return Err(ConnectError::Name { host, error }),
         };
         let late = |_| Err(io::ErrorKind::TimedOut.into());
-        let connected = timeout(CONNECT, TcpStream::connect(&*addresses)).await.unwrap_or_else(late);
+        let connected =
+            timeout(CONNECT, TcpStream::connect(&*addresses)).await.unwrap_or_else(late);
         match connected.and_then(|tcp| tcp.set_nodelay(true).map(|()| tcp)) {
             Ok(tcp) => Ok(Conn(TokioIo::new(Stream::from(tcp)))),
             Err(error) => Err(ConnectError::Tcp { host, port, error }),

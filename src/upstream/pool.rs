@@ -197,8 +197,8 @@ impl Upstreams {
         }
         if let Some(proxy) = &target.proxy {
             // `Tunnel` itself keeps to the time of the connection, and says what failed.
-            let both = times.connect.zip(times.tls).map(|(connect, tls)| connect + tls);
-            peer.options.total_connection_timeout = both;
+            let both = |connect| connect + times.tls.unwrap_or(connect);
+            peer.options.total_connection_timeout = times.connect.map(both);
             peer.options.custom_l4 = Some(Arc::new(Tunnel {
                 proxy: Arc::clone(proxy),
                 host: target.endpoint.host.clone(),

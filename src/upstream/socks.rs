@@ -90,10 +90,7 @@ fn sized(text: &(impl AsRef<[u8]> + ?Sized)) -> Result<Vec<u8>, ProxyFault> {
     Ok([&[length], text].concat())
 }
 
-async fn send(
-    proxy: &mut (impl AsyncWrite + Unpin),
-    parts: &[&[u8]],
-) -> Result<(), ProxyFault> {
+async fn send(proxy: &mut (impl AsyncWrite + Unpin), parts: &[&[u8]]) -> Result<(), ProxyFault> {
     proxy.write_all(&parts.concat()).await.map_err(|_| ProxyFault::Closed)
 }
 

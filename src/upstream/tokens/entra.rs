@@ -92,7 +92,11 @@ impl Entra {
         Application::of(file).map(Box::new).map(Self::Application)
     }
 
-    pub(super) async fn token(&self, exchange: &Exchange, now: Timestamp) -> Result<Issued, String> {
+    pub(super) async fn token(
+        &self,
+        exchange: &Exchange,
+        now: Timestamp,
+    ) -> Result<Issued, String> {
         match self {
             Self::Machine(machine) => exchange.token(machine.request(), now).await,
             Self::Application(one) => exchange.token(one.request(now).await?, now).await,
@@ -129,7 +133,8 @@ impl Application {
                     .to_owned());
             }
         };
-        let authority = file.authority.unwrap_or_else(|| "https://login.microsoftonline.com".into());
+        let authority =
+            file.authority.unwrap_or_else(|| "https://login.microsoftonline.com".into());
         let authority = authority.trim_end_matches('/');
         let endpoint = checked(format!("{authority}/{tenant}/oauth2/v2.0/token"))?;
         Ok(Self { endpoint, id, scope: file.scope, proof })

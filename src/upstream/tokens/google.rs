@@ -43,9 +43,7 @@ impl Google {
                 ServiceAccount::read(key).map(Box::new).map(Self::Account)
             }
             Some("authorized_user") => User::read(key).map(Self::User),
-            Some("external_account") => {
-                Federation::read(key).map(Box::new).map(Self::Federation)
-            }
+            Some("external_account") => Federation::read(key).map(Box::new).map(Self::Federation),
             Some("impersonated_service_account") => {
                 Impersonated::read(key).map(Box::new).map(Self::Impersonated)
             }
@@ -201,11 +199,8 @@ impl Impersonated {
             return Err("source_credentials must not be an impersonated account".to_owned());
         }
         let life = u32::try_from(LIFE).unwrap_or_default();
-        let target = ImpersonatedTarget::new(
-            file.service_account_impersonation_url,
-            file.delegates,
-            life,
-        )?;
+        let target =
+            ImpersonatedTarget::new(file.service_account_impersonation_url, file.delegates, life)?;
         Ok(Self { source, target })
     }
 }

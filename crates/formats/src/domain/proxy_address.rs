@@ -54,7 +54,8 @@ impl ProxyAddress {
         if !is_user(&user) || rest.contains(char::is_whitespace) {
             return None;
         }
-        let authority: http::uri::Authority = place.strip_suffix('/').unwrap_or(place).parse().ok()?;
+        let authority: http::uri::Authority =
+            place.strip_suffix('/').unwrap_or(place).parse().ok()?;
         let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
         let has_port = authority.as_str().rsplit(']').next().is_some_and(|end| end.contains(':'));
         let port = authority.port_u16().filter(|port| *port > 0);
@@ -131,8 +132,20 @@ mod tests {
         }
         let long = format!("http://{}@p", "u".repeat(256));
         for url in [
-            "", "p:3128", "ftp://p", "http://", "http://@p", "http://p:0", "http://p:70000", "http://p:",
-            "http://p/x", "http://p?x", "http://a%00@p", "http://a b@p", "http://a%3Ab@p", &long,
+            "",
+            "p:3128",
+            "ftp://p",
+            "http://",
+            "http://@p",
+            "http://p:0",
+            "http://p:70000",
+            "http://p:",
+            "http://p/x",
+            "http://p?x",
+            "http://a%00@p",
+            "http://a b@p",
+            "http://a%3Ab@p",
+            &long,
         ] {
             assert_eq!(ProxyAddress::parse(url), None, "{url}");
         }

@@ -132,10 +132,7 @@ fn custom((name, value): (String, String)) -> CustomHeader {
 ///
 /// # Errors
 /// There is a mask of something that is not stored.
-pub(in crate::admin) fn merge(
-    stored: Credentials,
-    sent: SentSecrets,
-) -> Result<Merged, ApiError> {
+pub(in crate::admin) fn merge(stored: Credentials, sent: SentSecrets) -> Result<Merged, ApiError> {
     let keeps_key = sent.key.is_none();
     let (headers, keeps_header) = merged_headers(&stored, sent.headers)?;
     let (proxy_password, keeps_proxy_password) =

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use crate::admin::actions::keys::fields::{GroupText, Name, groups};
 use crate::admin::bodies::{
     BaseUrl, CredentialFields, CredentialText, CustomHeaders, FeatureList, Fraction, Id, List,
-    ModelText, OneOf, Pairs, Patch, PathTemplate, PemText, ProxyUrl, QueryParameters, Sent, Text, Url,
-    Whole, features,
+    ModelText, OneOf, Pairs, Patch, PathTemplate, PemText, ProxyUrl, QueryParameters, Sent, Text,
+    Url, Whole, features,
 };
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::limits::ProviderLimits;
@@ -175,9 +175,7 @@ impl ProviderFields {
         self.websocket.apply(&mut provider.websocket);
         without_password(self.proxy_url.plain()).apply_option(&mut provider.proxy_url);
         self.tls_ca.plain().apply_option(&mut provider.tls.ca);
-        self.tls_client_certificate
-            .plain()
-            .apply_option(&mut provider.tls.client_certificate);
+        self.tls_client_certificate.plain().apply_option(&mut provider.tls.client_certificate);
         self.note.plain().apply(&mut provider.note);
     }
 

@@ -9,12 +9,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-use super::outcome::{self, Report};
 use super::credentials::SentSecrets;
+use super::outcome::{self, Report};
 use super::{certificates, credentials, destination, fields, opened};
 use crate::admin::bodies::{
-    BaseUrl, CredentialText, CustomHeaders, Id, OneOf, Patch, PathTemplate, PemText, Plain, ProxyUrl,
-    QueryParameters, Sent, Text, Url,
+    BaseUrl, CredentialText, CustomHeaders, Id, OneOf, Patch, PathTemplate, PemText, Plain,
+    ProxyUrl, QueryParameters, Sent, Text, Url,
 };
 use crate::admin::call::{AuditChange, Call};
 use crate::admin::envelope::{ApiError, Code};
