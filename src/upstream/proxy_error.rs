@@ -49,17 +49,3 @@ pub enum ProxyFault {
     #[error("made no connection within {0} ms")]
     Late(u128),
 }
-
-impl ProxyError {
-    /// The error of a proxy that is the cause of this one.
-    pub fn within<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a Self> {
-        let mut next = Some(error);
-        while let Some(error) = next {
-            if let Some(found) = error.downcast_ref::<Self>() {
-                return Some(found);
-            }
-            next = error.source();
-        }
-        None
-    }
-}

@@ -105,7 +105,7 @@ fn connect_failure(mut error: Box<Error>, peer: &HttpPeer, took: Duration) -> Bo
 
 /// What a proxy says of the connection that it did not make.
 fn by_proxy(error: &Error) -> Failure {
-    match ProxyError::within(error) {
+    match error.root_cause().downcast_ref::<ProxyError>() {
         Some(error) if matches!(error.fault, ProxyFault::Late(_)) => {
             Failure::network(NetworkFailure::ConnectTimeout, error.to_string())
         }
