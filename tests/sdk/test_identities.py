@@ -110,7 +110,8 @@ def test_google_metadata(services):
 
 
 def assertion(fields):
-    header, claims, _ = fields.pop("client_assertion").split(".")
+    text = fields.pop("client_assertion")
+    header, claims, _ = (text.decode() if isinstance(text, bytes) else text).split(".")
     read = lambda part: json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
     return read(header), read(claims)
 
