@@ -150,7 +150,7 @@ fn form(name: &str, schema: &Value) -> Form {
 /// A certificate of the tests, or its key.
 pub fn pem(name: &str) -> String {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/nodes/tls");
-    std::fs::read_to_string(format!("{folder}/{name}")).unwrap()
+    std::fs::read_to_string(format!("{folder}/{name}")).unwrap().trim_end().to_owned()
 }
 
 /// A value that the field accepts.

@@ -174,18 +174,22 @@ fn text(min: usize, max: usize, form: Form) -> Vec<Case> {
         }
         Form::ProxyUrl => {
             cases.extend(url());
-            cases.extend([
-                (json!("https://proxy.example:3128"), None),
-                (json!("http://user:pass@proxy.example"), None),
-                (json!("socks5://user:pa@ss@[::1]:1080/"), None),
-                (json!("socks5h://proxy.example"), None),
-                (json!("socks4://proxy.example"), Some("INVALID_FORMAT")),
-                (json!("http://:pass@proxy.example"), Some("INVALID_FORMAT")),
-                (json!("http://proxy.example/path"), Some("INVALID_FORMAT")),
-            ]);
+            cases.extend(proxy());
         }
     }
     cases
+}
+
+fn proxy() -> [Case; 7] {
+    [
+        (json!("https://proxy.example:3128"), None),
+        (json!("http://user:pass@proxy.example"), None),
+        (json!("socks5://user:pa@ss@[::1]:1080/"), None),
+        (json!("socks5h://proxy.example"), None),
+        (json!("socks4://proxy.example"), Some("INVALID_FORMAT")),
+        (json!("http://:pass@proxy.example"), Some("INVALID_FORMAT")),
+        (json!("http://proxy.example/path"), Some("INVALID_FORMAT")),
+    ]
 }
 
 fn webhook() -> Vec<Case> {

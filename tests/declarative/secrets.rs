@@ -164,11 +164,19 @@ async fn a_proxys_password_and_a_client_key_are_masked_or_sealed(backend: Backen
     }
     let said = bed.apply(Way::Api, &sealed, &[]);
     assert!(said.contains("No changes"), "{said}");
-    // Bound to their proxy and origin.
-    let said = bed.refused(Way::Api, &sealed.replace("proxy.example", "evil.example"), &[]);
-    assert!(said.contains("providers[0].proxy_url: the sealed text was altered"), "{said}");
-    let said = bed.refused(Way::Api, &sealed.replace("llm.example", "evil.example"), &[]);
-    assert!(said.contains("providers[0].tls_client_key: the sealed text was altered"), "{said}");
+    // Bound to their proxy and origin, also beside a key of the document's own.
+    let with_key = |line: &str| match line.split_once("key: sealed:") {
+        Some((before, _)) if before.trim().is_empty() => format!("{before}key: another-key"),
+        _ => line.to_owned(),
+    };
+    let sealed = sealed.lines().map(with_key).collect::<Vec<_>>().join("\n");
+    for host in ["proxy.example", "llm.example"] {
+        let said = bed.refused(Way::Api, &sealed.replace(host, "evil.example"), &[]);
+        for field in ["proxy_url", "tls_client_key"] {
+            let fault = format!("providers[0].{field}: the sealed text was altered");
+            assert!(said.contains(&fault), "{said}");
+        }
+    }
     let other = file.replace("${PROXY_PASSWORD}", "another");
     let said = bed.apply(Way::Api, &other, &[]);
     assert!(said.contains("proxy_url"), "{said}");

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
+use tollgate::domain::clock::{Clock as _, SystemClock};
 
 use super::fixture::Fixture;
 use crate::resilience::http2_provider::trusted;
@@ -185,7 +186,8 @@ async fn a_certificate_that_ends_soon_is_a_problem() {
     let id = fixture.gateway.provider("native", "https://p.example", fields).await;
     let is_it = |one: &Value| one["kind"] == "provider_certificate_expires";
     assert!(!problems().await.iter().any(is_it));
-    let end = chrono::Utc::now() + chrono::Duration::days(10);
+    let end = SystemClock.now().plus_ms(10 * 86_400_000);
+    let end = chrono::DateTime::from_timestamp_millis(end.0).unwrap();
     let soon = ending(&end.format("%Y%m%d%H%M%SZ").to_string());
     let edit = json!({"providerId": id, "tls_ca": soon});
     fixture.gateway.admin("providers/editProvider", edit).await;

@@ -125,6 +125,14 @@ fn credentials() -> Vec<ProviderCredential> {
     ]
 }
 
+fn tls() -> ProviderTls {
+    ProviderTls {
+        ca: Some("an authority".to_owned()),
+        client_certificate: Some("a certificate".to_owned()),
+        client_key: Secret::default(),
+    }
+}
+
 pub fn provider() -> Provider {
     Provider {
         id: ProviderId(0),
@@ -169,11 +177,7 @@ pub fn provider() -> Provider {
         websocket: true,
         proxy_url: Some("http://proxy:3128".to_owned()),
         proxy_password: Secret::default(),
-        tls: ProviderTls {
-            ca: Some("an authority".to_owned()),
-            client_certificate: Some("a certificate".to_owned()),
-            client_key: Secret::default(),
-        },
+        tls: tls(),
         note: "note".to_owned(),
         health_since: NOON.plus_ms(7),
         switched_off: Some(SwitchedOff {

@@ -188,20 +188,7 @@ fn read(
         }
     }
     let purpose = secrets::purpose_of(&target);
-    let mut secrets = SentSecrets { key, ..SentSecrets::of(&sent) };
-    let headers = secrets.headers.take().unwrap_or_default();
-    secrets.headers = Some(unsealed(work, headers, &purpose, at));
-    for (secret, field) in [(&mut secrets.proxy_password, PROXY), (&mut secrets.tls_key, TLS_KEY)] {
-        if let SentSecret::Set(text) = secret
-            && let sealed @ Written::Sealed(_) = Written::read(Some(text.expose().into()))
-        {
-            let opened = sealed.opened(work, &purpose, &format!("{at}/{field}")).flatten();
-            *secret = opened.map_or(SentSecret::Kept, SentSecret::Set);
-        }
-    }
-    if !sent.proxy_url.is_sent() {
-        secrets.proxy_password = SentSecret::Cleared;
-    }
+    let secrets = SentSecrets { key, ..written_secrets(work, &sent, &purpose, at) };
     let mut further = WantedCredentials::of(&sent, true);
     if let Patch::Set(list) = &mut further.list {
         for (index, one) in list.iter_mut().enumerate() {
@@ -221,6 +208,30 @@ fn read(
             Ok(Some((target, None)))
         }
     }
+}
+
+/// What is secret beside the credentials, opened where the document has it sealed.
+fn written_secrets(
+    work: &mut Work<'_>,
+    sent: &ProviderFields,
+    purpose: &str,
+    at: &str,
+) -> SentSecrets {
+    let mut secrets = SentSecrets::of(sent);
+    let headers = secrets.headers.take().unwrap_or_default();
+    secrets.headers = Some(unsealed(work, headers, purpose, at));
+    for (secret, field) in [(&mut secrets.proxy_password, PROXY), (&mut secrets.tls_key, TLS_KEY)] {
+        if let SentSecret::Set(text) = secret
+            && let sealed @ Written::Sealed(_) = Written::read(Some(text.expose().into()))
+        {
+            let opened = sealed.opened(work, purpose, &format!("{at}/{field}")).flatten();
+            *secret = opened.map_or(SentSecret::Kept, SentSecret::Set);
+        }
+    }
+    if !sent.proxy_url.is_sent() {
+        secrets.proxy_password = SentSecret::Cleared;
+    }
+    secrets
 }
 
 /// The secret parts of headers, opened where the document has them sealed.

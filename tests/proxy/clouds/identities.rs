@@ -1,5 +1,5 @@
-//! Credentials that are not a stored key: of a person, of another account, of another system, of a
-//! certificate, and of the machine.
+//! Credentials that are not a stored key: of a person, of another account, of another system, and of a
+//! certificate.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,13 +12,12 @@ use tollgate::domain::provider_auth::ProviderAuth;
 use tollgate::domain::secret::Secret;
 use tollgate::upstream::tokens;
 
-use super::super::fixture::Fixture;
+use super::newest;
 use super::tokens::{account, field, forms, source};
-use super::{ask, newest};
 use crate::support::upstream::Upstream;
 
 const NOW: Timestamp = Timestamp(1_800_000_000_000);
-const SUBJECT: &str = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln";
+pub(super) const SUBJECT: &str = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln";
 const CLOUD: &str = "https%3A%2F%2Fwww%2Egoogleapis%2Ecom%2Fauth%2Fcloud%2Dplatform";
 const IAM: &str = "https%3A%2F%2Fwww%2Egoogleapis%2Ecom%2Fauth%2Fiam";
 
@@ -223,91 +222,4 @@ async fn a_certificate_signs_for_a_token() {
     other["certificate"] = std::fs::read_to_string(format!("{folder}/client.pem")).unwrap().into();
     let error = tokens::check(ENTRA, &Secret::new(other.to_string())).unwrap_err();
     assert!(error.contains("is not the key of the certificate"), "{error}");
-}
-
-/// The identity of the machine: variables of the process say where it is.
-#[tokio::test(flavor = "multi_thread")]
-async fn the_machine_issues_the_token() {
-    let issuer = Upstream::start().await;
-    let host = issuer.url.trim_start_matches("http://").to_owned();
-    let app = format!("{}/msi/token", issuer.url);
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("federated").display().to_string();
-    std::fs::write(&file, SUBJECT).unwrap();
-    let metadata = "/computeMetadata/v1/instance/service-accounts/default/token";
-    let imds = "/metadata/identity/oauth2/token";
-    let resource = "resource=https%3A%2F%2Fcognitiveservices%2Eazure%2Ecom";
-    let of_machine = format!("api-version=2018-02-01&{resource}");
-    let of_app = format!("api-version=2019-08-01&{resource}&client_id=c%2D1");
-    let form = "/tenant-1/oauth2/v2.0/token";
-    let federated = [
-        ("AZURE_TENANT_ID", "tenant-1"),
-        ("AZURE_CLIENT_ID", "client-1"),
-        ("AZURE_FEDERATED_TOKEN_FILE", &*file),
-        ("AZURE_AUTHORITY_HOST", &*issuer.url),
-    ];
-    for (env, auth, key, path, query, header) in [
-        (
-            vec![("GCE_METADATA_HOST", &*host)],
-            "gcp-service-account",
-            json!({"type": "metadata"}),
-            metadata,
-            "",
-            ("metadata-flavor", "Google"),
-        ),
-        (
-            vec![("AZURE_POD_IDENTITY_AUTHORITY_HOST", &*issuer.url)],
-            "azure-entra",
-            json!({"source": "managed_identity"}),
-            imds,
-            &*of_machine,
-            ("metadata", "true"),
-        ),
-        (
-            vec![("IDENTITY_ENDPOINT", &*app), ("IDENTITY_HEADER", "a-secret-header")],
-            "azure-entra",
-            json!({"source": "managed_identity", "client_id": "c-1"}),
-            "/msi/token",
-            &*of_app,
-            ("x-identity-header", "a-secret-header"),
-        ),
-        (
-            federated.to_vec(),
-            "azure-entra",
-            json!({"source": "workload_identity"}),
-            form,
-            "",
-            ("content-type", "application/x-www-form-urlencoded"),
-        ),
-    ] {
-        let fixture = Fixture::bare(&env).await;
-        let fields = json!({"auth": auth, "key": key.to_string()});
-        let id = fixture.gateway.provider("chat-compatible", &fixture.upstream.url, fields).await;
-        for _ in 0..2 {
-            assert_eq!(ask(&fixture, "chat-compatible", false).await.0, 200, "{key}");
-        }
-        let sent = newest(&fixture.upstream).await["headers"]["authorization"].clone();
-        assert!(sent.as_str().unwrap().starts_with("Bearer mock-token-"), "{sent}");
-        let got = newest(&issuer).await;
-        assert_eq!(
-            (got["path"].as_str(), got["query"].as_str().unwrap_or_default()),
-            (Some(path), query)
-        );
-        assert_eq!(got["headers"][header.0], header.1, "{got}");
-        // What it says of a failure is shown, without the secret.
-        issuer
-            .default(json!({"status": 400, "body": {"error": "invalid", "error_description":
-            "no identity for a-secret-header"}}))
-            .await;
-        let body = json!({"providerId": id, "model": "m"});
-        let result = fixture.gateway.admin("providers/testProvider", body).await;
-        assert_eq!(result["code"], "no_token", "{result}");
-        let message = result["message"].as_str().unwrap();
-        assert!(message.contains("400 no identity for"), "{message}");
-        let hides = header.0 != "x-identity-header" || message.ends_with("***");
-        assert!(hides, "{message}");
-        issuer.default(json!({})).await;
-    }
-    let count = issuer.requests().await.len();
-    assert_eq!(count, 12, "one token for two requests, and two for the exchanges of the test");
 }

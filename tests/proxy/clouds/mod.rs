@@ -2,6 +2,7 @@
 //! and paths, and their forms of errors and streams.
 
 mod identities;
+mod machine;
 mod tokens;
 mod vertex;
 

@@ -56,7 +56,6 @@ async fn each_failure_has_its_own_words() {
         (with("socks5", socks), "proxy_refused", "the target refused the connection"),
         (format!("http://localhost:{open}"), "proxy_refused", "it answered 503"),
         (with("http", free_port()), "proxy_unreachable", "cannot be reached"),
-        (with("https", open), "proxy_unreachable", "has no secure connection"),
         (with("socks5h", http), "proxy_unreachable", "does not speak SOCKS5"),
     ];
     for (scheme, says, words) in [
@@ -64,6 +63,7 @@ async fn each_failure_has_its_own_words() {
         ("http", b"HTTP/1.1 2000 OK\r\n\r\n".to_vec(), "does not speak HTTP"),
         ("http", long, "does not speak HTTP"),
         ("http", b"HTTP/1.1 200 OK\r\n".to_vec(), "closed the connection"),
+        ("https", b"HTTP/1.1 400 no\r\n\r\n".to_vec(), "has no secure connection"),
         ("socks5", b"HTTP/1.1 400 no\r\n\r\n".to_vec(), "does not speak SOCKS5"),
         ("socks5", vec![5], "closed the connection"),
         ("socks5", greets(&[5, 4, 0, 1]), "its name does not resolve"),
