@@ -17,9 +17,13 @@ use crate::ledger::JournalStats;
 use crate::policy::provider_state::ProviderState;
 use crate::state::health::attempts::Seen;
 use crate::state::provider_summary::{self, ProviderSummary};
+use crate::upstream::certificates;
 
 /// Maximum providers in the list.
 const PROVIDERS: usize = 20;
+/// A certificate that ends earlier should be renewed.
+const DAY_MS: i64 = 86_400_000;
+const SOON_MS: i64 = 30 * DAY_MS;
 /// Maximum models that a problem names.
 const NAMED: usize = 10;
 
@@ -62,6 +66,8 @@ pub(super) fn all(ctx: &Context, journal: &JournalStats, now: Timestamp) -> Vec<
     );
     let refused = snapshot.providers.iter().flat_map(|provider| refused_keys(provider));
     problems.extend(refused.take(PROVIDERS));
+    let expiring = snapshot.providers.iter().filter_map(|provider| expiring(provider, now));
+    problems.extend(expiring.take(PROVIDERS));
     problems.extend(reload(ctx));
     problems.extend(unpriced(ctx));
     problems.extend(set_aside(journal));
@@ -161,6 +167,28 @@ fn refused_keys(provider: &Provider) -> impl Iterator<Item = Problem> {
         let problem = problem("provider_key_refused", "error", message, params);
         Some(Problem { since: Some(Iso(error.at)), ..problem })
     })
+}
+
+/// One of its own certificates has ended, or ends soon: then no connection to it is made.
+fn expiring(provider: &Provider, now: Timestamp) -> Option<Problem> {
+    let first = certificates::first_to_expire(&provider.tls).filter(|_| provider.is_enabled)?;
+    let left = first.expires_at.since(now);
+    if left > SOON_MS {
+        return None;
+    }
+    let (severity, when) = match left {
+        ..=0 => ("error", "has expired".to_owned()),
+        _ => ("warning", format!("expires in {} days", left / DAY_MS)),
+    };
+    let (name, subject) = (&provider.name, first.subject);
+    let message = format!("the certificate {subject} of provider {name} {when}");
+    let params = json!({
+        "providerId": provider.id.0,
+        "providerName": name,
+        "subject": subject,
+        "expiresAt": Iso(first.expires_at),
+    });
+    Some(problem("provider_certificate_expires", severity, message, params))
 }
 
 /// It fails no request, but only an administrator can enable it.

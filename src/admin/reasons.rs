@@ -55,6 +55,16 @@ reasons! {
     BodyNoJson = "body_no_json", "the body is not JSON: {detail}";
     BodyNoObject = "body_no_object", "the body must be a JSON object";
     BodyUnreadable = "body_unreadable", "the body could not be read";
+    CertificateExpired = "certificate_expired", "has expired";
+    CertificateKeyMissing = "certificate_key_missing", "a client certificate needs its private key";
+    CertificateKeyOther = "certificate_key_other", "is not the key of the client certificate";
+    CertificateKeyUnreadable = "certificate_key_unreadable", "is not a private key in PEM that can \
+        be used (RSA, ECDSA or Ed25519, not encrypted)";
+    CertificateMissing = "certificate_missing", "a private key needs its certificate in \
+        `tls_client_certificate`";
+    CertificateNeedsHttps = "certificate_needs_https", "is only for a provider whose `url` begins \
+        with https";
+    CertificateUnreadable = "certificate_unreadable", "is not a certificate in PEM";
     CleanupRuns = "cleanup_runs", "the request log is being cleaned up already";
     CredentialUnfit = "credential_unfit", "is not a credential of this kind: {detail}";
     CredentialUnknown = "credential_unknown", "the credential is not known";
@@ -91,7 +101,6 @@ reasons! {
     MustBeBoolean = "must_be_boolean", "must be true or false";
     MustBeHeaderText = "must_be_header_text", "must be visible ASCII without blanks: it is sent in \
         a header";
-    MustBeHttpAddress = "must_be_http_address", "must be an http address";
     MustBeList = "must_be_list", "must be a list";
     MustBeMoment = "must_be_moment", "must be YYYY-MM-DD or an ISO 8601 time";
     MustBeMomentText = "must_be_moment_text", "must be a date or time as text";
@@ -102,7 +111,9 @@ reasons! {
         maybe `type` and `code`: {detail}";
     MustBePathTemplate = "must_be_path_template", "must be a path that begins with /, without a query; \
         its placeholders are model and path, in braces";
-    MustBeProxyAddress = "must_be_proxy_address", "must be http://host:port without a path";
+    MustBePem = "must_be_pem", "must be PEM, which begins with -----BEGIN";
+    MustBeProxyAddress = "must_be_proxy_address", "must be \
+        http://, https://, socks5:// or socks5h://, then [user:password@]host:port, without a path";
     MustBeText = "must_be_text", "must be text";
     MustBeTexts = "must_be_texts", "must be an object of text to text";
     MustBeTimeOfDay = "must_be_time_of_day", "must be a time of day, HH:MM";
@@ -124,8 +135,8 @@ reasons! {
     OtherCredential = "other_credential", "enter it again: another kind of credential is needed";
     OtherDestination = "other_destination", "enter it again: the stored key is only sent to the \
         scheme, host and port that it was entered for";
-    OtherProxy = "other_proxy", "enter it again: the stored key is only sent through the HTTP \
-        proxy that it was entered for";
+    OtherProxy = "other_proxy", "enter it again: the stored one is only sent through the proxy \
+        that it was entered for";
     PatternBackReference = "back_reference", "back-references, as in \\1, are not supported";
     PatternLookAround = "look_around", "look-around, as in (?=…) or (?<!…), is not supported";
     PatternMatchesEmpty = "matches_empty", "the pattern can match without any character, so it \

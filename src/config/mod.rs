@@ -7,6 +7,7 @@
 mod build;
 mod kind;
 mod live;
+mod machine;
 mod pairs;
 mod parse;
 mod problem;
@@ -28,6 +29,7 @@ pub use kind::SettingKind;
 pub use live::{
     Breaker, ConnectionBounds, HeaderRules, Live, OnAbort, Retry, Safeguards, Timeouts,
 };
+pub use machine::{MachineIdentity, machine_identity};
 pub use problem::{ConfigProblem, Problems, nearest};
 pub use secret_file::{WatchedFile, postgres_address, secret_of};
 use serde_yaml_ng::{Mapping, Value as Yaml};

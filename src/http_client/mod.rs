@@ -1,5 +1,5 @@
 //! HTTP requests that the gateway makes for itself: webhooks it sends, the price list and vendors'
-//! reports it fetches, access tokens of clouds, and what commands ask a running gateway.
+//! reports it fetches, and what commands ask a running gateway.
 //!
 //! None uses a proxy from the environment, keeps cookies, or exceeds its time bound. Proxied
 //! requests do not use this module.
@@ -9,7 +9,6 @@ pub mod in_process;
 pub mod list;
 pub mod readiness;
 pub mod report;
-pub mod token;
 pub mod webhook;
 
 pub use list::ListError;

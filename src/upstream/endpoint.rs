@@ -177,12 +177,6 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    /// `host:port` as a CONNECT request names it: an IPv6 address in brackets.
-    pub fn connect_target(&self) -> String {
-        let Self { host, port, .. } = self;
-        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
-    }
-
     /// Path and query of a call in `format`. `query` is the client's, if it has one; the
     /// provider's own parameters replace those of the same name.
     pub fn target(
@@ -485,12 +479,8 @@ mod tests {
             (e.tls, e.host.as_str(), e.port, e.authority.as_str()),
             (false, "::1", 9100, "[::1]:9100")
         );
-        assert_eq!(e.connect_target(), "[::1]:9100");
         let e = Endpoint::parse("https://api.example:443").unwrap();
-        assert_eq!(
-            (e.authority.as_str(), e.connect_target().as_str()),
-            ("api.example", "api.example:443")
-        );
+        assert_eq!((e.authority.as_str(), e.port), ("api.example", 443));
         for bad in ["", "api.example", "ftp://x", "http://", "/v1", "https:///v1"] {
             assert_eq!(Endpoint::parse(bad), Err(EndpointError::NotAbsolute), "{bad}");
         }

@@ -3,7 +3,8 @@
 //! Pingora's own connector and pool do the work. This module supplies the address, the path, the
 //! headers and the peer. It decides neither which provider is used nor what its answer means.
 
-pub mod connect_proxy;
+pub mod certificates;
+mod client;
 mod direct;
 mod early_answer;
 pub mod endpoint;
@@ -13,8 +14,12 @@ mod one_write;
 pub mod pool;
 pub mod probe;
 mod probe_error;
+mod proxy;
+pub mod proxy_error;
+mod proxy_tls;
 pub mod resolve;
 pub mod sockets;
+mod socks;
 pub mod tokens;
 
 pub use endpoint::{Endpoint, EndpointError, ProviderCall};

@@ -15,12 +15,16 @@ use pingora::connectors::http::Connector;
 use pingora::connectors::http::v1::Connector as Http1Connector;
 use pingora::protocols::http::client::HttpSession;
 use pingora::protocols::http::v1::client::HttpSession as Http1Session;
+use pingora::protocols::tls::CaType;
 use pingora::upstreams::peer::HttpPeer;
+use pingora::utils::tls::CertKey;
 
-use super::connect_proxy::Tunnel;
+use super::certificates::{self, CertificateFault};
 use super::direct::Direct;
 use super::endpoint::{Endpoint, EndpointError};
 use super::one_write::OneWrite;
+use super::proxy::{Proxy, Tunnel};
+use super::proxy_error::ProxyAddressError;
 use super::resolve::{ResolveError, Resolver};
 use super::sockets::Sockets;
 use super::tokens::TokenSource;
@@ -40,7 +44,7 @@ pub struct Upstreams {
     /// For providers without TLS, which speak HTTP/1 only. Taking a connection from this pool needs
     /// no boxed future, and no look at pools of other protocols.
     plain: Http1Connector,
-    resolver: Arc<Resolver>,
+    resolver: Resolver,
     targets: RwLock<FastMap<(ProviderId, CredentialId, Timestamp), Arc<ParsedAddress>>>,
     /// Counts the connections that were requested outside the pool.
     fresh: AtomicU64,
@@ -51,7 +55,10 @@ pub struct Upstreams {
 /// A provider's parsed address, once per version of its record and for each of its credentials.
 struct ParsedAddress {
     endpoint: Arc<Endpoint>,
-    proxy: Option<Endpoint>,
+    proxy: Option<Arc<Proxy>>,
+    /// The provider's own certificates, for addresses with TLS.
+    authorities: Option<Arc<CaType>>,
+    identity: Option<Arc<CertKey>>,
     /// Keeps connections of different providers, and of different versions of one, apart in the
     /// pool.
     group: u64,
@@ -87,12 +94,18 @@ pub enum LinkError {
     /// The provider's base address is invalid.
     #[error("the provider's address {0}")]
     Address(EndpointError),
-    /// The address of the provider's CONNECT proxy is invalid.
-    #[error("the provider's proxy address {0}")]
-    Proxy(EndpointError),
-    /// The name of the provider, or of its proxy, does not resolve.
+    /// The address of the provider's proxy is invalid.
+    #[error(transparent)]
+    Proxy(#[from] ProxyAddressError),
+    /// The provider's own certificates cannot be used.
+    #[error("the provider's own certificate {0}")]
+    Certificate(#[from] CertificateFault),
+    /// The provider's name does not resolve.
     #[error(transparent)]
     Resolve(#[from] ResolveError),
+    /// The name of its proxy does not resolve.
+    #[error("the proxy cannot be reached: {0}")]
+    ProxyName(ResolveError),
 }
 
 impl Upstreams {
@@ -101,7 +114,7 @@ impl Upstreams {
         Self {
             connector: Connector::new(Some(ConnectorOptions::new(pool_size))),
             plain: Http1Connector::new(Some(ConnectorOptions::new(pool_size))),
-            resolver: Arc::new(Resolver::default()),
+            resolver: Resolver::default(),
             targets: RwLock::default(),
             fresh: AtomicU64::new(0),
             sockets: Arc::default(),
@@ -121,7 +134,11 @@ impl Upstreams {
         let address = match &target.proxy {
             // The proxy resolves the provider's name; the address here only identifies the pool's
             // entry.
-            Some(proxy) => self.resolver.resolve(&proxy.host, proxy.port).await?,
+            Some(proxy) => {
+                let proxy = &proxy.address;
+                let resolved = self.resolver.resolve(&proxy.host, proxy.port).await;
+                resolved.map_err(LinkError::ProxyName)?
+            }
             None => self.resolver.resolve(&target.endpoint.host, target.endpoint.port).await?,
         };
         let mut last = target.link.lock();
@@ -175,13 +192,18 @@ impl Upstreams {
             // `Direct` ignores it, so it applies to the handshake only; the total bounds both.
             peer.options.connection_timeout = times.tls;
             peer.options.custom_l4 = Some(Arc::new(Direct));
+            peer.options.ca.clone_from(&target.authorities);
+            peer.client_cert_key.clone_from(&target.identity);
         }
         if let Some(proxy) = &target.proxy {
+            // `Tunnel` itself keeps to the time of the connection, and says what failed.
+            let both = |connect| connect + times.tls.unwrap_or(connect);
+            peer.options.total_connection_timeout = times.connect.map(both);
             peer.options.custom_l4 = Some(Arc::new(Tunnel {
-                proxy_host: proxy.host.clone(),
-                proxy_port: proxy.port,
-                target: target.endpoint.connect_target(),
-                resolver: Arc::clone(&self.resolver),
+                proxy: Arc::clone(proxy),
+                host: target.endpoint.host.clone(),
+                port: target.endpoint.port,
+                time: times.connect,
             }));
         }
         Link { endpoint: Arc::clone(&target.endpoint), address, times, peer }
@@ -247,17 +269,25 @@ impl Upstreams {
             return Ok(Arc::clone(target));
         }
         let endpoint = Endpoint::of(provider).map_err(LinkError::Address)?;
-        let proxy = provider
-            .proxy_url
-            .as_deref()
-            .map(Endpoint::parse)
-            .transpose()
-            .map_err(LinkError::Proxy)?;
+        let proxy = Proxy::of(provider, &self.resolver).transpose()?.map(Arc::new);
+        let tls = &provider.tls;
+        let authorities = tls.ca.as_deref().map(certificates::authorities).transpose()?;
+        let identity = tls.client_certificate.as_deref();
+        let identity =
+            identity.map(|pem| certificates::identity(pem, &tls.client_key)).transpose()?;
         let mut hasher = DefaultHasher::new();
-        (version, &provider.url, &provider.proxy_url).hash(&mut hasher);
-        let (endpoint, link) = (Arc::new(endpoint), Mutex::default());
-        let (tokens, group) = (TokenSource::of(provider), hasher.finish());
-        let target = Arc::new(ParsedAddress { endpoint, proxy, group, tokens, link });
+        let password = provider.proxy_password.expose();
+        (version, &provider.url, &provider.proxy_url, password).hash(&mut hasher);
+        (&tls.ca, &tls.client_certificate, tls.client_key.expose()).hash(&mut hasher);
+        let target = Arc::new(ParsedAddress {
+            endpoint: Arc::new(endpoint),
+            proxy,
+            authorities,
+            identity,
+            group: hasher.finish(),
+            tokens: TokenSource::of(provider),
+            link: Mutex::default(),
+        });
         let mut targets = self.targets.write();
         if targets.len() >= CAPACITY {
             targets.clear();

@@ -1,29 +1,29 @@
 //! One exchange with a provider outside of any request: the provider test, and the poll
 //! of a reply in the background.
 //!
-//! Address, path, head and CONNECT proxy are those of real requests; the connection is a plain
-//! client's and is not kept. It affects no circuit, no limit and no usage record.
+//! Address, path, head, proxy and certificates are those of real requests; the connection is not
+//! kept. It affects no circuit, no limit and no usage record.
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use http::{HeaderMap, HeaderValue};
-use parking_lot::Mutex;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Request};
+use http_body_util::Full;
+use tokio::time::timeout;
 
+use super::client::Client;
 use super::endpoint::{Endpoint, ProviderCall};
 use super::headers::{self, HeadParts};
 use super::tokens::TokenSource;
 use crate::domain::clock::{Clock, SystemClock};
 use crate::domain::provider::Provider;
 
+pub use super::client::Answer;
 pub use super::probe_error::{ProbeError, ProbeFault};
 
 /// Bytes of an answer that are read; of a stored reply.
 const MAX_BYTES: usize = 2 * 1024 * 1024;
 const MAX_BYTES_OF_REPLY: usize = 32 * 1024 * 1024;
-/// Clients that are kept.
-const MOST_CLIENTS: usize = 64;
 
 /// The provider's answer.
 #[derive(Debug, Clone)]
@@ -47,14 +47,8 @@ pub async fn probe(
     time_limit: Duration,
 ) -> Result<Probed, ProbeError> {
     let began = Instant::now();
-    let asked = tokio::time::timeout(time_limit, ask(provider, call, body));
-    let late = |_| {
-        ProbeError::new(
-            ProbeFault::TimedOut,
-            format!("no answer within {} s", time_limit.as_secs()),
-        )
-    };
-    let (status, body) = asked.await.map_err(late)??;
+    let asked = timeout(time_limit, ask(provider, call, body, time_limit));
+    let (status, body) = asked.await.map_err(|_| ProbeError::late(time_limit))??;
     Ok(Probed { status, body, took: began.elapsed() })
 }
 
@@ -66,18 +60,18 @@ pub async fn fetch(
     provider: &Provider,
     call: ProviderCall<'_>,
     time_limit: Duration,
-) -> Result<reqwest::Response, ProbeError> {
-    let client = client(provider, Some(time_limit))?;
-    Ok(send(provider, call, None, &client).await?.0)
+) -> Result<Answer, ProbeError> {
+    let sent = timeout(time_limit, send(provider, call, None, time_limit)).await;
+    Ok(sent.map_err(|_| ProbeError::late(time_limit))??.0)
 }
 
 async fn ask(
     provider: &Provider,
     call: ProviderCall<'_>,
     body: Option<String>,
+    time_limit: Duration,
 ) -> Result<(u16, Vec<u8>), ProbeError> {
-    let client = client(provider, None)?;
-    let (mut answer, token) = send(provider, call, body, &client).await?;
+    let (mut answer, token) = send(provider, call, body, time_limit).await?;
     let status = answer.status().as_u16();
     let is_reply = matches!(call, ProviderCall::Stored(_));
     let most = if is_reply { MAX_BYTES_OF_REPLY } else { MAX_BYTES };
@@ -101,8 +95,8 @@ async fn send(
     provider: &Provider,
     call: ProviderCall<'_>,
     body: Option<String>,
-    client: &reqwest::Client,
-) -> Result<(reqwest::Response, Option<HeaderValue>), ProbeError> {
+    time_limit: Duration,
+) -> Result<(Answer, Option<HeaderValue>), ProbeError> {
     let bad = |text: String| ProbeError::new(ProbeFault::BadAddress, text);
     let endpoint = Endpoint::of(provider).map_err(|error| bad(format!("the address {error}")))?;
     let token = match TokenSource::of(provider) {
@@ -134,50 +128,13 @@ async fn send(
     let head = headers::build(method.clone(), &parts)
         .map_err(|_| bad("the key cannot be sent in a header".to_owned()))?;
     let scheme = if endpoint.tls { "https" } else { "http" };
-    let mut request = client
-        .request(method, format!("{scheme}://{}{target}", endpoint.authority))
-        .headers(head.headers.clone());
-    if let Some(body) = body {
-        request = request.body(body);
-    }
-    Ok((request.send().await?, token))
-}
-
-/// The client for a provider's proxy, and for this time between two pieces. Making one takes
-/// milliseconds, and polls are many.
-fn client(provider: &Provider, read_time: Option<Duration>) -> Result<reqwest::Client, ProbeError> {
-    type Clients = HashMap<(Option<String>, Option<Duration>), reqwest::Client>;
-    static MADE: LazyLock<Mutex<Clients>> = LazyLock::new(Mutex::default);
-    let place = (provider.proxy_url.clone(), read_time);
-    if let Some(made) = MADE.lock().get(&place) {
-        return Ok(made.clone());
-    }
-    let client = new_client(provider, read_time)?;
-    let mut made = MADE.lock();
-    // Proxies that were in use once are not kept for ever.
-    if made.len() >= MOST_CLIENTS {
-        made.clear();
-    }
-    made.insert(place, client.clone());
-    Ok(client)
-}
-
-fn new_client(
-    provider: &Provider,
-    read_time: Option<Duration>,
-) -> Result<reqwest::Client, ProbeError> {
-    // Another part may have installed it already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = reqwest::Client::builder()
-        .no_proxy()
-        .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(Duration::from_secs(10))
-        .pool_max_idle_per_host(0);
-    if let Some(address) = &provider.proxy_url {
-        builder = builder.proxy(reqwest::Proxy::all(address)?);
-    }
-    if let Some(time) = read_time {
-        builder = builder.read_timeout(time);
-    }
-    Ok(builder.build()?)
+    let body = Full::from(body.map_or_else(Bytes::new, Bytes::from));
+    let mut request = Request::new(body);
+    *request.method_mut() = method;
+    *request.uri_mut() = format!("{scheme}://{}{target}", endpoint.authority)
+        .parse()
+        .map_err(|_| bad("the address of the call is invalid".to_owned()))?;
+    request.headers_mut().clone_from(&head.headers);
+    let client = Client::to(provider).map_err(|error| bad(error.to_string()))?;
+    Ok((client.send(request, time_limit).await?, token))
 }

@@ -28,8 +28,8 @@ const CAPACITY: usize = 4096;
 #[derive(Debug, thiserror::Error)]
 #[error("the name {host} does not resolve: {reason}")]
 pub struct ResolveError {
-    host: String,
-    reason: String,
+    pub(super) host: String,
+    pub(super) reason: String,
 }
 
 struct Lookup {

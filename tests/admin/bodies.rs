@@ -36,6 +36,8 @@ pub enum Form {
     Header,
     /// As a header, or a JSON object.
     Credential,
+    /// Certificates or a key.
+    Pem,
     /// Begins with `/`.
     Path,
     TimeOfDay,
@@ -133,6 +135,9 @@ fn form(name: &str, schema: &Value) -> Form {
     match schema["format"].as_str() {
         _ if schema["pattern"] == "^[!-~]*$" => Form::Header,
         _ if schema["pattern"] == "^/" => Form::Path,
+        _ if schema["pattern"].as_str().is_some_and(|one| one.starts_with("-----BEGIN")) => {
+            Form::Pem
+        }
         _ if name == "key" && schema["pattern"].is_string() => Form::Credential,
         Some("uri") if name == "proxy_url" => Form::ProxyUrl,
         Some("uri") if name == "url" => Form::BaseUrl,
@@ -140,6 +145,12 @@ fn form(name: &str, schema: &Value) -> Form {
         _ if schema["pattern"].is_string() => Form::TimeOfDay,
         _ => Form::Any,
     }
+}
+
+/// A certificate of the tests, or its key.
+pub fn pem(name: &str) -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/nodes/tls");
+    std::fs::read_to_string(format!("{folder}/{name}")).unwrap().trim_end().to_owned()
 }
 
 /// A value that the field accepts.
@@ -155,6 +166,11 @@ pub fn of_kind(name: &str, kind: &Kind) -> Value {
         Kind::Decimal { .. } => json!(1.25),
         Kind::Text { form: Form::TimeOfDay, .. } => json!("08:30"),
         Kind::Text { form: Form::Path, .. } => json!("/{path}"),
+        Kind::Text { form: Form::Pem, .. } => match name {
+            "tls_ca" => json!(pem("ca.pem")),
+            "tls_client_certificate" => json!(pem("client.pem")),
+            _ => json!(pem("client.key")),
+        },
         Kind::Text { form: Form::BaseUrl, .. } => json!("https://up.example/v1"),
         Kind::Text { form: Form::ProxyUrl, .. } => json!("http://proxy.example:3128"),
         Kind::Text { form: Form::Webhook, .. } => json!("http://127.0.0.1:9/hook"),

@@ -159,6 +159,7 @@ fn text(min: usize, max: usize, form: Form) -> Vec<Case> {
             (json!("a"), Some("INVALID_FORMAT")),
             (json!("/{x}"), Some("INVALID_FORMAT")),
         ]),
+        Form::Pem => cases.push((json!("MIIB"), Some("INVALID_FORMAT"))),
         Form::TimeOfDay => cases.extend([
             (json!("23:59"), None),
             (json!("9:05"), None),
@@ -169,16 +170,26 @@ fn text(min: usize, max: usize, form: Form) -> Vec<Case> {
         Form::BaseUrl => {
             cases.extend(url());
             cases.push((json!("https://[::1]:8080/a/v1/"), None));
+            cases.push((json!("http://user:pass@up.example"), Some("INVALID_FORMAT")));
         }
         Form::ProxyUrl => {
             cases.extend(url());
-            cases.extend([
-                (json!("https://proxy.example:3128"), Some("INVALID_FORMAT")),
-                (json!("http://proxy.example/path"), Some("INVALID_FORMAT")),
-            ]);
+            cases.extend(proxy());
         }
     }
     cases
+}
+
+fn proxy() -> [Case; 7] {
+    [
+        (json!("https://proxy.example:3128"), None),
+        (json!("http://user:pass@proxy.example"), None),
+        (json!("socks5://user:pa@ss@[::1]:1080/"), None),
+        (json!("socks5h://proxy.example"), None),
+        (json!("socks4://proxy.example"), Some("INVALID_FORMAT")),
+        (json!("http://:pass@proxy.example"), Some("INVALID_FORMAT")),
+        (json!("http://proxy.example/path"), Some("INVALID_FORMAT")),
+    ]
 }
 
 fn webhook() -> Vec<Case> {
@@ -200,7 +211,6 @@ fn url() -> Vec<Case> {
         "ftp://up.example",
         "up.example",
         "http://",
-        "http://user:pass@up.example",
         "http://up.example:99999",
         "http://up.example:",
         "http://up.example?x=1",

@@ -10,6 +10,7 @@ on_both!(
     masked_and_absent_secrets_leave_what_is_stored,
     references_are_resolved_where_the_command_runs,
     a_sealed_credential_opens_for_its_destination_alone,
+    a_proxys_password_and_a_client_key_are_masked_or_sealed,
 );
 
 const FILE: &str = "\
@@ -132,4 +133,52 @@ async fn a_sealed_credential_opens_for_its_destination_alone(backend: Backend) {
         &std::fs::metadata(bed.path("backup.yaml")).unwrap().permissions(),
     );
     assert_eq!(mode & 0o777, 0o600);
+}
+
+/// What belongs to the way to a provider: the same rules as for its credential.
+async fn a_proxys_password_and_a_client_key_are_masked_or_sealed(backend: Backend) {
+    let mut bed = Bed::prepare(backend);
+    let tls = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/nodes/tls");
+    bed.gateway.set("PROXY_PASSWORD", "a-password@of:the/proxy");
+    bed.gateway.spawn();
+    bed.gateway.ready().await;
+    let file = format!(
+        "version: 1\nproviders:\n  - name: main\n    url: https://llm.example.com\n    key: the-key\n    \
+         proxy_url: \"socks5://user:${{PROXY_PASSWORD}}@proxy.example:1080\"\n    \
+         tls_ca: \"file:{tls}/ca.pem\"\n    tls_client_certificate: \"file:{tls}/client.pem\"\n    \
+         tls_client_key: \"file:{tls}/client.key\"\n"
+    );
+    bed.apply(Way::Api, &file, &[]);
+    let key = std::fs::read_to_string(format!("{tls}/client.key")).unwrap();
+    let key = key.lines().nth(1).unwrap();
+    let exported = bed.export(Way::Api);
+    assert!(exported.contains("socks5://user:***@proxy.example:1080"), "{exported}");
+    assert!(exported.contains("tls_client_key: '***'"), "{exported}");
+    bed.assert_stable(Way::Api);
+    bed.assert_stable(Way::Database);
+    let ciphers = bed.ciphers().await;
+    let sealed = bed.done(Way::Api, &["export", "--secrets", "sealed"]);
+    assert!(sealed.contains("socks5://user:sealed:v2:"), "{sealed}");
+    for text in [&exported, &sealed] {
+        assert!(!text.contains("a-password") && !text.contains(key), "{text}");
+    }
+    let said = bed.apply(Way::Api, &sealed, &[]);
+    assert!(said.contains("No changes"), "{said}");
+    // Bound to their proxy and origin, also beside a key of the document's own.
+    let with_key = |line: &str| match line.split_once("key: sealed:") {
+        Some((before, _)) if before.trim().is_empty() => format!("{before}key: another-key"),
+        _ => line.to_owned(),
+    };
+    let sealed = sealed.lines().map(with_key).collect::<Vec<_>>().join("\n");
+    for host in ["proxy.example", "llm.example"] {
+        let said = bed.refused(Way::Api, &sealed.replace(host, "evil.example"), &[]);
+        for field in ["proxy_url", "tls_client_key"] {
+            let fault = format!("providers[0].{field}: the sealed text was altered");
+            assert!(said.contains(&fault), "{said}");
+        }
+    }
+    let other = file.replace("${PROXY_PASSWORD}", "another");
+    let said = bed.apply(Way::Api, &other, &[]);
+    assert!(said.contains("proxy_url"), "{said}");
+    assert_ne!(bed.ciphers().await, ciphers);
 }

@@ -57,8 +57,8 @@ async fn claude_code_hub(backend: Backend) {
             "+ key \"ada/laptop\"",
             "+ opening balance \"ada/laptop\"\n    usd: \"4.750000001\"",
             "its credential is a Google login, which tollgate does not renew (1)\n    provider \"google\"",
-            "the proxy is not one of the form http://host:port; the provider is disabled \
-             until you set one",
+            "the proxy is not of a supported form (HTTP or SOCKS5); the provider is \
+             disabled until you set one",
             "a key's limit cannot be above its user's here: it has its user's (1)\n    key \"ada/laptop\"",
         ],
     );

@@ -55,6 +55,8 @@ mod one_client;
 mod passthrough;
 mod planted_secrets;
 mod playground;
+mod provider_certificates;
+mod proxies;
 mod refusals;
 mod refused_heads;
 mod refused_reasoning;

@@ -14,6 +14,7 @@ use crate::support::redis::Redis;
 
 /// The secrets that the fixture does not make itself.
 const PROVIDER_KEY: &str = "planted-provider-key-4b1d";
+const PROXY: &str = "planted-proxy-password-3a3a";
 const COOKIE: &str = "planted-cookie-77aa";
 const IN_QUERY: &str = "planted-query-key-90cd";
 const WRONG_KEY: &str = "sk-planted-wrong-key-31fe";
@@ -80,6 +81,7 @@ async fn ask(fixture: &Fixture) {
 fn holds_none(of: &str, level: &str, text: &str, key: &str) {
     for secret in [
         PROVIDER_KEY,
+        PROXY,
         COOKIE,
         IN_QUERY,
         WRONG_KEY,
@@ -119,6 +121,11 @@ async fn no_log_at_any_level_has_a_secret() {
         for format in FORMATS {
             fixture.gateway.provider(format, &fixture.upstream.url, fields.clone()).await;
         }
+        // Asked first, and never reached.
+        let mut behind = fields.clone();
+        behind["priority"] = (-1).into();
+        behind["proxy_url"] = format!("http://user:{PROXY}@127.0.0.1:1").into();
+        fixture.gateway.provider("native", &fixture.upstream.url, behind).await;
         let settings = json!({"webhookSecret": WEBHOOK});
         let set = "notifications/updateNotificationSettingsAction";
         fixture.gateway.admin(set, settings).await;

@@ -171,6 +171,9 @@ def services(tmp_path_factory):
         "TOLLGATE_PROXY_SAFEGUARDS_MODEL": "tool-judge",
         "ADMIN_TOKEN": ADMIN_TOKEN,
         "TZ": "UTC",
+        # The mock is the metadata service of both clouds too.
+        "GCE_METADATA_HOST": mock,
+        "AZURE_POD_IDENTITY_AUTHORITY_HOST": f"http://{mock}",
     }
     started = []
     with open(folder / "log", "w+", encoding="utf-8") as log:

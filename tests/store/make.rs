@@ -20,6 +20,7 @@ use tollgate::domain::provider::{
 };
 use tollgate::domain::provider_auth::ProviderAuth;
 use tollgate::domain::provider_credential::ProviderCredential;
+use tollgate::domain::provider_tls::ProviderTls;
 use tollgate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
 use tollgate::domain::secret::Secret;
 use tollgate::domain::usage::{ServiceTier, Usage};
@@ -124,6 +125,14 @@ fn credentials() -> Vec<ProviderCredential> {
     ]
 }
 
+fn tls() -> ProviderTls {
+    ProviderTls {
+        ca: Some("an authority".to_owned()),
+        client_certificate: Some("a certificate".to_owned()),
+        client_key: Secret::default(),
+    }
+}
+
 pub fn provider() -> Provider {
     Provider {
         id: ProviderId(0),
@@ -167,6 +176,8 @@ pub fn provider() -> Provider {
         anthropic_host: AnthropicHost::Yes,
         websocket: true,
         proxy_url: Some("http://proxy:3128".to_owned()),
+        proxy_password: Secret::default(),
+        tls: tls(),
         note: "note".to_owned(),
         health_since: NOON.plus_ms(7),
         switched_off: Some(SwitchedOff {

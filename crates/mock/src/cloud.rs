@@ -11,7 +11,11 @@ const VERSIONS: [&str; 2] = ["vertex-2023-10-16", "2026-10-21"];
 
 /// The route of a path at one of the clouds.
 pub(super) fn route(path: &str) -> Option<Route> {
-    if path.ends_with("/oauth2/v2.0/token") || path == "/google/token" {
+    let is_token = path.ends_with("/oauth2/v2.0/token")
+        || ["/google/token", "/sts/token"].contains(&path)
+        || is_of_account(path)
+        || is_of_machine(path);
+    if is_token {
         return Some(Route::plain(WireFormat::Chat, MockOperation::Token));
     }
     if let Some(rest) = path.strip_prefix("/v1/projects/") {
@@ -22,6 +26,17 @@ pub(super) fn route(path: &str) -> Option<Route> {
     }
     let rest = path.strip_prefix("/anthropic").or_else(|| path.strip_prefix("/openai"))?;
     path::own(&if rest.starts_with("/v1/") { rest.to_owned() } else { format!("/v1{rest}") })
+}
+
+/// Whether a token of an account is asked for with that of another identity.
+fn is_of_account(path: &str) -> bool {
+    path.ends_with(":generateAccessToken")
+}
+
+/// Whether the path is that of a machine's own metadata service: of Google, Azure, or an app there.
+pub(super) fn is_of_machine(path: &str) -> bool {
+    path.starts_with("/computeMetadata/v1/instance/service-accounts/") && path.ends_with("/token")
+        || ["/metadata/identity/oauth2/token", "/msi/token"].contains(&path)
 }
 
 /// The route of `google/models/m:verb` or `anthropic/models/m:verb`.
@@ -59,7 +74,13 @@ pub(super) fn native(route: &Route, mut body: Value) -> Result<Value, WireFault>
 }
 
 /// What a token endpoint answers.
-pub(super) fn token(serial: u64) -> Value {
+pub(super) fn token(path: &str, serial: u64) -> Value {
+    if is_of_account(path) {
+        return json!({ "accessToken": format!("mock-token-{serial}"), "expireTime": "2100-01-01T00:00:00Z" });
+    }
+    if path == "/msi/token" {
+        return json!({ "access_token": format!("mock-token-{serial}"), "expires_on": "4102444800" });
+    }
     json!({ "access_token": format!("mock-token-{serial}"), "expires_in": 3599, "token_type": "Bearer" })
 }
 
@@ -91,6 +112,8 @@ mod tests {
             ),
             (vertex("google/models/g:generateContent"), WireFormat::AltCli, Generate, Some(false)),
             ("/t/oauth2/v2.0/token".to_owned(), WireFormat::Chat, Token, None),
+            ("/msi/token".to_owned(), WireFormat::Chat, Token, None),
+            ("/v1/a:generateAccessToken".to_owned(), WireFormat::Chat, Token, None),
         ] {
             let route = path::parse(&path).unwrap();
             assert_eq!(

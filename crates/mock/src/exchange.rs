@@ -116,7 +116,7 @@ fn judge(mock: &Mock, parts: &Parts, bytes: &Bytes, serial: u64) -> (StagedAnswe
             .and_then(|body| cloud::native(&route, body)),
     };
     if route.operation == MockOperation::Token {
-        return token(mock, serial);
+        return token(mock, parts.uri.path(), serial);
     }
     let mut asked = body.as_ref().map(|body| ask::read(&route, body)).unwrap_or_default();
     let directive = match directive_for(mock, parts, &route, &mut asked) {
@@ -150,11 +150,11 @@ fn judge(mock: &Mock, parts: &Parts, bytes: &Bytes, serial: u64) -> (StagedAnswe
 }
 
 /// The answer of a token endpoint.
-fn token(mock: &Mock, serial: u64) -> (StagedAnswer, Directive) {
+fn token(mock: &Mock, path: &str, serial: u64) -> (StagedAnswer, Directive) {
     let (mut layers, scripted) = mock.layers("token", true);
     layers.extend(scripted);
     let directive = directive::merge(layers).unwrap_or_default();
-    let usual = || StagedAnswer::json(WireFormat::Chat, &cloud::token(serial));
+    let usual = || StagedAnswer::json(WireFormat::Chat, &cloud::token(path, serial));
     let scripted = stage::scripted(WireFormat::Chat, &directive, false);
     (scripted.unwrap_or_else(usual), directive)
 }

@@ -37,7 +37,7 @@ pub use read::{Input, read};
 pub use shape::Shape;
 pub use target::{Edit, Nothing, Part, With};
 pub use text::{
-    BaseUrl, Clock, Form, Formed, HeaderText, ModelText, NameText, ProxyUrl, Text, Url, WebhookUrl,
-    spoils_names,
+    BaseUrl, Clock, Form, Formed, HeaderText, ModelText, NameText, PemText, ProxyUrl, SEALED, Text,
+    Url, WebhookUrl, spoils_names,
 };
 pub use word::{OneOf, Word};

@@ -11,6 +11,7 @@ use super::{Fault, Faults};
 use crate::admin::envelope::Code;
 use crate::admin::reasons::Reason;
 use crate::domain::limits::TimeOfDay;
+use crate::domain::proxy_address::{self, ProxyAddress, is_password};
 use crate::domain::secret::is_masked;
 
 /// A trimmed string of `MIN` … `MAX` characters without NUL.
@@ -41,6 +42,9 @@ pub type NameText<const MIN: usize, const MAX: usize> = Formed<AsName, MIN, MAX>
 /// A model's name, or the beginning of several with `*` after it.
 pub type ModelText<const MIN: usize, const MAX: usize> = Formed<OfModels, MIN, MAX>;
 
+/// Certificates or a key in PEM. The action reads them.
+pub type PemText = Formed<AsPem, 1, 65_536>;
+
 /// A URL of the form `F`.
 pub type Url<F, const MIN: usize, const MAX: usize> = Formed<F, MIN, MAX>;
 
@@ -56,6 +60,13 @@ pub struct AsName;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfModels;
 
+/// The form of a [`PemText`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AsPem;
+
+/// Begins a secret of a document that was exported (`admin::declarative`).
+pub const SEALED: &str = "sealed:";
+
 /// A time of day, `HH:MM`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock(pub TimeOfDay);
@@ -64,7 +75,7 @@ pub struct Clock(pub TimeOfDay);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaseUrl;
 
-/// The `http://host:port` of a CONNECT proxy.
+/// The address of a proxy, with or without a login.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProxyUrl;
 
@@ -141,6 +152,18 @@ impl Form for OfModels {
     }
 }
 
+impl Form for AsPem {
+    const SCHEMA: Option<(&'static str, &'static str)> = Some(("pattern", PEM_PATTERN));
+
+    fn fault(text: &str) -> Option<Reason> {
+        let stands_for_it = is_masked(text) || text.starts_with(SEALED);
+        (!stands_for_it && !text.contains("-----BEGIN ")).then_some(Reason::MustBePem)
+    }
+}
+
+/// PEM, or what stands for a stored key.
+const PEM_PATTERN: &str = r"-----BEGIN |^sealed:|\*\*\*$|…";
+
 /// Whether names may not have this character: control characters, separators of lines and
 /// paragraphs, and marks of direction. Joiners are allowed: emoji and several scripts need them.
 #[must_use]
@@ -177,7 +200,7 @@ impl Form for BaseUrl {
     const SCHEMA: Option<(&'static str, &'static str)> = URI;
 
     fn fault(text: &str) -> Option<Reason> {
-        url_fault(text, &["http", "https"])
+        url_fault(text)
     }
 }
 
@@ -185,10 +208,10 @@ impl Form for ProxyUrl {
     const SCHEMA: Option<(&'static str, &'static str)> = URI;
 
     fn fault(text: &str) -> Option<Reason> {
-        url_fault(text, &["http"]).or_else(|| {
-            let bare = text.parse::<http::Uri>().is_ok_and(|uri| matches!(uri.path(), "" | "/"));
-            (!bare).then_some(Reason::MustBeProxyAddress)
-        })
+        let (url, password) = proxy_address::without_password(text);
+        let is_login = password.is_none_or(|text| text.starts_with(SEALED) || is_password(text));
+        let is_proxy = ProxyAddress::parse(&url).is_some_and(|proxy| is_host(&bracketed(&proxy)));
+        (!is_proxy || !is_login).then_some(Reason::MustBeProxyAddress)
     }
 }
 
@@ -203,17 +226,18 @@ impl Form for WebhookUrl {
     }
 }
 
-fn url_fault(text: &str, schemes: &[&str]) -> Option<Reason> {
+fn bracketed(proxy: &ProxyAddress) -> String {
+    let host = &proxy.host;
+    if host.contains(':') { format!("[{host}]") } else { host.clone() }
+}
+
+fn url_fault(text: &str) -> Option<Reason> {
     let Ok(uri) = text.parse::<http::Uri>() else { return Some(Reason::MustBeWebAddress) };
     let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
         return Some(Reason::MustBeWebAddress);
     };
-    if !schemes.contains(&scheme) || !is_host(authority.host()) {
-        return Some(if schemes.contains(&"https") {
-            Reason::MustBeWebAddress
-        } else {
-            Reason::MustBeHttpAddress
-        });
+    if !["http", "https"].contains(&scheme) || !is_host(authority.host()) {
+        return Some(Reason::MustBeWebAddress);
     }
     if authority.as_str().contains('@') {
         return Some(Reason::AddressHasCredentials);

@@ -11,10 +11,11 @@ use super::names::{self, RecordNames};
 use super::secrets::{self, WithKey, Written};
 use super::section::{self, Row, Section};
 use super::work::Work;
+use crate::admin::actions::providers::credentials::{SentSecret, SentSecrets};
 use crate::admin::actions::providers::fields::{self, ProviderFields};
 use crate::admin::actions::providers::several::WantedCredentials;
-use crate::admin::actions::providers::{credentials, destination, is_another};
-use crate::admin::bodies::{Patch, Shape};
+use crate::admin::actions::providers::{certificates, credentials, destination, is_another};
+use crate::admin::bodies::{Patch, SEALED, Shape};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::reasons::Reason;
 use crate::admin::records::provider::ProviderRecord;
@@ -22,6 +23,7 @@ use crate::crypto::vault::{SealedFor, Vault};
 use crate::domain::clock::Timestamp;
 use crate::domain::credentials::{Credentials, CustomHeader};
 use crate::domain::provider::Provider;
+use crate::domain::proxy_address;
 use crate::domain::secret::{MASK, Secret};
 use crate::state::reseal;
 use crate::store::StoredProvider;
@@ -31,6 +33,12 @@ pub(super) const CREDENTIAL: &str = "key";
 
 /// Further credentials.
 const CREDENTIALS: &str = "credentials";
+
+/// The address of its proxy, which may have a password.
+const PROXY: &str = "proxy_url";
+
+/// The key of its client certificate.
+const TLS_KEY: &str = "tls_client_key";
 
 /// Its own headers, which may have secret parts.
 const HEADERS: &str = "custom_headers";
@@ -80,6 +88,8 @@ impl Section for WithKey<Provider> {
                 let differs = |is_other, field| if is_other { Some(field) } else { None };
                 differs(texts(&new) != texts(&old), CREDENTIALS)
                     .or_else(|| differs(new.header_secrets() != old.header_secrets(), HEADERS))
+                    .or_else(|| differs(new.proxy_password != old.proxy_password, PROXY))
+                    .or_else(|| differs(new.tls_key != old.tls_key, TLS_KEY))
             }
             _ => Some(CREDENTIAL),
         }
@@ -177,9 +187,8 @@ fn read(
             return Ok(Some((target, None)));
         }
     }
-    let headers = credentials::headers_of(&sent.custom_headers).unwrap_or_default();
     let purpose = secrets::purpose_of(&target);
-    let headers = unsealed(work, headers, &purpose, at);
+    let secrets = SentSecrets { key, ..written_secrets(work, &sent, &purpose, at) };
     let mut further = WantedCredentials::of(&sent, true);
     if let Patch::Set(list) = &mut further.list {
         for (index, one) in list.iter_mut().enumerate() {
@@ -192,13 +201,37 @@ fn read(
     }
     further.key_is_enabled = Some(further.key_is_enabled.unwrap_or(true));
     let now = work.desk.now;
-    match merged(work.desk.vault, before, &mut target, key, headers, further, now) {
+    match merged(work.desk.vault, before, &mut target, secrets, further, now) {
         Ok(packed) => Ok(Some((target, packed))),
         Err(refusal) => {
             work.faults.take(at, refusal)?;
             Ok(Some((target, None)))
         }
     }
+}
+
+/// What is secret beside the credentials, opened where the document has it sealed.
+fn written_secrets(
+    work: &mut Work<'_>,
+    sent: &ProviderFields,
+    purpose: &str,
+    at: &str,
+) -> SentSecrets {
+    let mut secrets = SentSecrets::of(sent);
+    let headers = secrets.headers.take().unwrap_or_default();
+    secrets.headers = Some(unsealed(work, headers, purpose, at));
+    for (secret, field) in [(&mut secrets.proxy_password, PROXY), (&mut secrets.tls_key, TLS_KEY)] {
+        if let SentSecret::Set(text) = secret
+            && let sealed @ Written::Sealed(_) = Written::read(Some(text.expose().into()))
+        {
+            let opened = sealed.opened(work, purpose, &format!("{at}/{field}")).flatten();
+            *secret = opened.map_or(SentSecret::Kept, SentSecret::Set);
+        }
+    }
+    if !sent.proxy_url.is_sent() {
+        secrets.proxy_password = SentSecret::Cleared;
+    }
+    secrets
 }
 
 /// The secret parts of headers, opened where the document has them sealed.
@@ -228,17 +261,17 @@ fn merged(
     vault: &Vault,
     before: Option<&StoredProvider>,
     target: &mut Provider,
-    key: Option<Secret>,
-    headers: Vec<CustomHeader>,
+    sent: SentSecrets,
     further: WantedCredentials,
     now: Timestamp,
 ) -> Result<Option<Secret>, ApiError> {
     let stored = before.and_then(|before| credentials_of(&opened(vault, before)));
     // What cannot be opened stays, unless it is written.
-    let is_unknown = key.is_none() && stored.is_none();
+    let is_unknown = sent.key.is_none() && stored.is_none();
     let stored = stored.unwrap_or_default();
     let old_key = stored.key.clone();
-    let mut wanted = credentials::merge(stored, key, Some(headers))?;
+    let mut wanted = credentials::merge(stored, sent)?;
+    certificates::check(before.map(|before| &before.provider), target, &mut wanted, now)?;
     target.credentials = before.map(|old| old.provider.credentials.clone()).unwrap_or_default();
     further.merge(target, &old_key, &mut wanted, now)?;
     if let Some(before) = before {
@@ -247,8 +280,7 @@ fn merged(
     if !wanted.keeps_key {
         credentials::check_key(target, &wanted.credentials.key)?;
     }
-    let Credentials { headers, others, .. } = &wanted.credentials;
-    match (is_unknown, headers.is_empty() && others.is_empty()) {
+    match (is_unknown, wanted.credentials.is_key_alone()) {
         (false, _) => Ok(Some(wanted.credentials.packed())),
         (true, true) => Ok(None),
         (true, false) => {
@@ -288,7 +320,21 @@ pub(super) fn exported(
         let shown = |text: &Secret| secret(&opened.record, text);
         let key = credentials.as_ref().map_or_else(|| Ok(MASK.into()), |one| shown(&one.key))?;
         form.insert(CREDENTIAL.to_owned(), key);
-        let Credentials { headers, others, .. } = credentials.unwrap_or_default();
+        let Credentials { headers, others, proxy_password, tls_key, .. } =
+            credentials.unwrap_or_default();
+        let sealed = |text: &Secret| {
+            let is_there = !text.expose().is_empty();
+            let shown = is_there.then(|| shown(text)).transpose()?;
+            Ok::<_, ApiError>(shown.filter(|shown| shown.as_str().is_some_and(is_sealed)))
+        };
+        if let (Some(Value::String(password)), Some(url)) =
+            (sealed(&proxy_password)?, &stored.provider.proxy_url)
+        {
+            form.insert(PROXY.to_owned(), proxy_address::with_password(url, &password).into());
+        }
+        if let Some(key) = sealed(&tls_key)? {
+            form.insert(TLS_KEY.to_owned(), key);
+        }
         if let Some(Value::Array(list)) = form.get_mut(CREDENTIALS) {
             for (one, (_, text)) in list.iter_mut().zip(&others) {
                 one[CREDENTIAL] = shown(text)?;
@@ -306,6 +352,10 @@ pub(super) fn exported(
         Ok(numbered(form, nth))
     };
     stored.iter().zip(numbers).map(one).collect()
+}
+
+fn is_sealed(text: &str) -> bool {
+    text.starts_with(SEALED)
 }
 
 /// The form of the `nth` record of its name.

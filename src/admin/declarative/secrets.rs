@@ -8,14 +8,13 @@
 use serde_json::Value;
 
 use super::work::{Desk, Work};
+use crate::admin::bodies::SEALED;
 use crate::admin::envelope::{ApiError, Code};
 use crate::crypto::vault::{SealedFor, Vault};
 use crate::domain::provider::Provider;
 use crate::domain::secret::{MASK, Secret, is_masked};
 use crate::upstream::endpoint::Endpoint;
 
-/// Begins a sealed secret.
-const SEALED: &str = "sealed:";
 /// How an export shows secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Secrets {

@@ -12,7 +12,10 @@ use super::{Exact, Iso};
 use crate::domain::credentials::Credentials;
 use crate::domain::provider::{Provider, SwitchedOff};
 use crate::domain::provider_credential::ProviderCredential;
+use crate::domain::provider_tls::ProviderTls;
+use crate::domain::proxy_address;
 use crate::domain::secret::{MASK, Secret};
+use crate::upstream::certificates::{self, Described};
 
 /// An upstream provider; its key is masked.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -98,8 +101,16 @@ pub struct ProviderRecord {
     pub anthropic_host: &'static str,
     /// Whether it gets the requests of a session over one WebSocket (responses only).
     pub websocket: bool,
-    /// `http://host:port` of a CONNECT proxy; `null` = none of the provider's own.
+    /// The address of its proxy, a password masked; `null` = none of the provider's own.
     pub proxy_url: Option<String>,
+    /// PEM: the authorities that may have signed the provider's certificate; `null` = the system's.
+    pub tls_ca: Option<String>,
+    /// PEM: the certificate that the gateway shows to the provider.
+    pub tls_client_certificate: Option<String>,
+    /// Masked; `null` = none.
+    pub tls_client_key: Option<String>,
+    /// What the certificates say.
+    pub certificates: Vec<CertificateRecord>,
     /// A note for administrators; may be empty.
     pub note: String,
     /// Why the gateway itself disabled the provider; `null` when it did not, and once the provider
@@ -155,12 +166,46 @@ impl ProviderRecord {
             preserve_client_ip: provider.preserve_client_ip,
             anthropic_host: provider.anthropic_host.as_str(),
             websocket: provider.websocket,
-            proxy_url: provider.proxy_url.clone(),
+            proxy_url: provider.proxy_url.as_deref().map(|url| {
+                let masked = credentials.is_some_and(|one| !one.proxy_password.expose().is_empty());
+                if masked { proxy_address::masked(url) } else { url.to_owned() }
+            }),
+            tls_ca: provider.tls.ca.clone(),
+            tls_client_certificate: provider.tls.client_certificate.clone(),
+            tls_client_key: provider.tls.client_certificate.as_ref().map(|_| MASK.to_owned()),
+            certificates: CertificateRecord::of(&provider.tls),
             note: provider.note.clone(),
             switched_off: provider.switched_off.as_ref().map(SwitchedOffRecord::from),
             created_at: Iso(provider.created_at),
             updated_at: Iso(provider.updated_at),
         }
+    }
+}
+
+/// A certificate of a provider.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CertificateRecord {
+    /// `tls_ca` or `tls_client_certificate`.
+    pub field: &'static str,
+    /// Whom it names.
+    pub subject: String,
+    /// When it ends.
+    pub expires_at: Iso,
+}
+
+impl CertificateRecord {
+    fn of(tls: &ProviderTls) -> Vec<Self> {
+        let texts = [("tls_ca", &tls.ca), ("tls_client_certificate", &tls.client_certificate)];
+        let all = texts.into_iter().flat_map(|(field, pem)| {
+            let read = pem.as_deref().and_then(|pem| certificates::described(pem).ok());
+            read.unwrap_or_default().into_iter().map(move |one| (field, one))
+        });
+        let record = |(field, one): (_, Described)| {
+            let expires_at = Iso(one.expires_at);
+            Self { field, subject: one.subject, expires_at }
+        };
+        all.map(record).collect()
     }
 }
 
@@ -233,7 +278,7 @@ pub struct ProviderTest {
     /// for.
     pub stage: &'static str,
     /// `ok`, `connection_refused`, `unknown_host`, `tls_failed`, `timed_out`, `no_connection`,
-    /// `bad_address`, `no_token`, `unauthorized` (401, 403), `not_found` (404), `rate_limited` (429),
+    /// `proxy_unreachable`, `proxy_login`, `proxy_refused`, `bad_address`, `no_token`, `unauthorized` (401, 403), `not_found` (404), `rate_limited` (429),
     /// `provider_error` (5xx), `client_error` (any other status), `no_models` (the list is empty:
     /// name a model) or `not_a_reply`.
     pub code: &'static str,

@@ -26,6 +26,7 @@ pub(super) fn resolve(
     let mut wrong = Vec::new();
     walk(&mut value, "", &mut |pointer, text| {
         let resolved = expand(text, env).and_then(|text| match text.strip_prefix(FILE) {
+            Some(path) if is_pem(pointer) => whole(&folder.join(path)),
             Some(path) if is_secret(pointer) => content(&folder.join(path)),
             _ => Ok(text),
         });
@@ -74,6 +75,14 @@ fn is_secret(pointer: &str) -> bool {
     }
 }
 
+/// Whether a value is certificates or a key, which have several lines.
+fn is_pem(pointer: &str) -> bool {
+    matches!(
+        pointer.split('/').skip(1).collect::<Vec<_>>()[..],
+        ["providers", _, "tls_ca" | "tls_client_certificate" | "tls_client_key"]
+    )
+}
+
 fn expand(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -110,6 +119,18 @@ fn expand(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<String, St
 
 /// The secret in a file; one line end at the end is not part of it.
 fn content(path: &Path) -> Result<String, String> {
+    let text = whole(path)?;
+    let text = text
+        .strip_suffix('\n')
+        .map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line));
+    if text.trim().is_empty() || text.contains('\n') {
+        return Err(format!("the file {} must hold the secret and nothing else", path.display()));
+    }
+    Ok(text.to_owned())
+}
+
+/// The text of a file.
+fn whole(path: &Path) -> Result<String, String> {
     let named = |what: &str| format!("the file {} {what}", path.display());
     let unreadable = |error: std::io::Error| named(&format!("cannot be read: {error}"));
     let about = std::fs::metadata(path).map_err(unreadable)?;
@@ -117,14 +138,7 @@ fn content(path: &Path) -> Result<String, String> {
         return Err(named(&format!("is not a file of at most {} KiB", MAX_BYTES >> 10)));
     }
     let bytes = std::fs::read(path).map_err(unreadable)?;
-    let text = String::from_utf8(bytes).map_err(|_| named("holds bytes that are not text"))?;
-    let text = text
-        .strip_suffix('\n')
-        .map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line));
-    if text.trim().is_empty() || text.contains('\n') {
-        return Err(named("must hold the secret and nothing else"));
-    }
-    Ok(text.to_owned())
+    String::from_utf8(bytes).map_err(|_| named("holds bytes that are not text"))
 }
 
 #[cfg(test)]

@@ -76,7 +76,12 @@ const fn advice(fault: ProbeFault) -> &'static str {
         ProbeFault::TlsFailed => {
             "Its certificate is not accepted: correct the address, or the machine's clock."
         }
-        ProbeFault::TimedOut => "A firewall may drop the packets, or the HTTP proxy is wrong.",
+        ProbeFault::ProxyUnreachable => "Correct the provider's proxy_url, or start the proxy.",
+        ProbeFault::ProxyLogin => {
+            "Enter the provider's proxy_url with a login that the proxy accepts."
+        }
+        ProbeFault::ProxyRefused => "Allow the provider's host and port in the proxy's rules.",
+        ProbeFault::TimedOut => "A firewall may drop the packets, or the proxy is wrong.",
         ProbeFault::NoConnection => "Try `curl` to its address from this machine.",
     }
 }

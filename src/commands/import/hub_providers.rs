@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::claude_code_hub::{limits, put, put_reset};
 use super::model::{Form, Mapped, MappedProvider, UniqueNames, shortened};
+use crate::domain::proxy_address::{self, ProxyAddress, is_password};
 use crate::store::peer::{PeerData, PeerRow};
 
 fn kind(row: &PeerRow) -> Result<&'static str, &'static str> {
@@ -137,13 +138,14 @@ fn models(row: &PeerRow, form: &mut Form, name: &str, mapped: &mut Mapped) {
 
 fn proxy(row: &PeerRow, form: &mut Form, name: &str, mapped: &mut Mapped) {
     let Some(proxy) = row.text("proxy_url") else { return };
-    if proxy.starts_with("http://") && !proxy.contains('@') {
+    let (address, password) = proxy_address::without_password(proxy);
+    if ProxyAddress::parse(&address).is_some() && password.is_none_or(is_password) {
         put(form, "proxy_url", proxy.trim_end_matches('/'));
     } else {
         // Without the proxy its address would be shown to the upstream.
         put(form, "is_enabled", false);
-        let why = "the proxy is not one of the form http://host:port; the provider is disabled \
-                   until you set one";
+        let why = "the proxy is not of a supported form (HTTP or SOCKS5); the provider is \
+                   disabled until you set one";
         mapped.notes.add(why, format!("provider {name:?}"));
     }
     if row.flag("proxy_fallback_to_direct") == Some(true) {

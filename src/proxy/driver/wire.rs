@@ -27,6 +27,7 @@ use crate::proxy::upstream::failure::Failure;
 use crate::proxy::upstream::running::Running;
 use crate::proxy::upstream::socket_wanted;
 use crate::proxy::upstream::timing::Bound;
+use crate::upstream::proxy_error::{ProxyError, ProxyFault};
 use crate::upstream::{Link, Upstreams};
 
 /// After a failed send an early answer (a 413, for example) may still arrive: how long to wait for
@@ -84,6 +85,7 @@ fn connect_failure(mut error: Box<Error>, peer: &HttpPeer, took: Duration) -> Bo
     // The system may give up before the bound.
     let waited = |bound: Option<Duration>| bound.map_or(took, |bound| bound.min(took));
     let failure = match error.etype() {
+        ErrorType::ConnectProxyFailure => by_proxy(&error),
         _ if is_handshake_timeout(&error, peer) => {
             Failure::timed_out(NetworkFailure::TlsTimeout, waited(options.connection_timeout))
         }
@@ -99,6 +101,17 @@ fn connect_failure(mut error: Box<Error>, peer: &HttpPeer, took: Duration) -> Bo
     error.set_cause(failure);
     error.set_retry(false);
     error.into_up()
+}
+
+/// What a proxy says of the connection that it did not make.
+fn by_proxy(error: &Error) -> Failure {
+    match error.root_cause().downcast_ref::<ProxyError>() {
+        Some(error) if matches!(error.fault, ProxyFault::Late(_)) => {
+            Failure::network(NetworkFailure::ConnectTimeout, error.to_string())
+        }
+        Some(error) => Failure::network(NetworkFailure::Connect, error.to_string()),
+        None => Failure::network(NetworkFailure::Connect, error.etype().as_str()),
+    }
 }
 
 /// Whether the TLS handshake timed out. Only Pingora's message says so

@@ -7,20 +7,25 @@
 //! See docs/decisions/44-access-tokens-with-ring.md.
 
 mod entra;
+mod exchange;
+mod federation;
 mod google;
+mod jwt;
+mod machine;
 
 use std::time::{Duration, Instant};
 
 use http::HeaderValue;
 use parking_lot::Mutex;
-use serde_json::Value;
 use tokio::time::timeout;
 
+use self::entra::Entra;
+use self::exchange::Exchange;
+use self::google::Google;
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
 use crate::domain::provider_auth::ProviderAuth;
 use crate::domain::secret::Secret;
-use crate::http_client::token::{is_endpoint, post};
 
 /// How long before its end a token is renewed; half of its life, if that is shorter.
 const EARLY_MS: i64 = 300_000;
@@ -30,27 +35,17 @@ const PAUSE_MS: i64 = 30_000;
 const EARLY_WAIT: Duration = Duration::from_secs(2);
 /// How long a failure stands for requests that need a token.
 const FAILURE_LIFE: Duration = Duration::from_secs(5);
-/// The life of a token whose answer does not say it, in seconds.
-const USUAL_LIFE: i64 = 300;
-/// Characters of an error that are kept.
-const SHOWN: usize = 300;
 
 /// Where a token comes from.
 enum Grant {
-    Google(Box<google::ServiceAccount>),
-    Entra(entra::Application),
-}
-
-/// What is posted to a token endpoint.
-struct TokenForm {
-    url: String,
-    fields: Vec<(&'static str, String)>,
+    Google(Google),
+    Entra(Entra),
 }
 
 /// The tokens of one provider.
 pub struct TokenSource {
     grant: Grant,
-    proxy: Option<String>,
+    exchange: Exchange,
     state: Mutex<TokenState>,
     /// Held by the request that fetches a token.
     flight: tokio::sync::Mutex<()>,
@@ -82,18 +77,9 @@ pub fn check(auth: ProviderAuth, key: &Secret) -> Result<(), String> {
 impl Grant {
     fn of(auth: ProviderAuth, key: &Secret) -> Option<Result<Self, String>> {
         match auth {
-            ProviderAuth::GcpServiceAccount => {
-                Some(google::ServiceAccount::read(key).map(Box::new).map(Self::Google))
-            }
-            ProviderAuth::AzureEntra => Some(entra::Application::read(key).map(Self::Entra)),
+            ProviderAuth::GcpServiceAccount => Some(Google::read(key).map(Self::Google)),
+            ProviderAuth::AzureEntra => Some(Entra::read(key).map(Self::Entra)),
             _ => None,
-        }
-    }
-
-    fn form(&self, now: Timestamp) -> Result<TokenForm, String> {
-        match self {
-            Self::Google(account) => account.form(now),
-            Self::Entra(application) => Ok(application.form()),
         }
     }
 }
@@ -106,7 +92,7 @@ impl TokenSource {
     pub fn of(provider: &Provider) -> Option<Result<Self, String>> {
         let source = |grant| Self {
             grant,
-            proxy: provider.proxy_url.clone(),
+            exchange: Exchange::of(provider),
             state: Mutex::default(),
             flight: tokio::sync::Mutex::default(),
         };
@@ -178,28 +164,14 @@ impl TokenSource {
     }
 
     async fn fetch(&self, now: Timestamp) -> Result<AccessToken, String> {
-        let form = self.grant.form(now)?;
-        let fields: Vec<(&str, &str)> =
-            form.fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let (status, body) = post(&form.url, &fields, self.proxy.as_deref()).await?;
-        let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
-        if !(200..300).contains(&status) {
-            let said = ["error_description", "error"];
-            let said = said.iter().find_map(|name| answer[name].as_str()).unwrap_or_default();
-            let hide = |text: String, (_, value): &(&str, &str)| text.replace(value, "***");
-            let said = fields.iter().filter(|(_, value)| value.len() > 7).fold(said.into(), hide);
-            let said: String = said.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-            let said: String = said.chars().take(SHOWN).collect();
-            return Err(format!("the token endpoint answered {status} {said}").trim_end().into());
-        }
-        let text = answer["access_token"].as_str().filter(|text| !text.is_empty());
-        let text = text.ok_or("the token endpoint answered without access_token")?;
-        let value = HeaderValue::from_str(&format!("Bearer {text}"));
+        let issued = match &self.grant {
+            Grant::Google(google) => google.token(&self.exchange, google::CLOUD, now).await?,
+            Grant::Entra(entra) => entra.token(&self.exchange, now).await?,
+        };
+        let value = HeaderValue::from_str(&format!("Bearer {}", issued.text));
         let mut value = value.map_err(|_| "the access token cannot be sent in a header")?;
         value.set_sensitive(true);
-        let life = &answer["expires_in"];
-        let life = life.as_i64().or_else(|| life.as_str()?.parse().ok()).unwrap_or(USUAL_LIFE);
-        let life_ms = life.clamp(1, 86_400) * 1000;
+        let life_ms = issued.life_ms;
         let early = EARLY_MS.min(life_ms / 2);
         let (renew_at, expires_at) = (now.plus_ms(life_ms - early), now.plus_ms(life_ms));
         Ok(AccessToken { value, renew_at, expires_at })
@@ -219,11 +191,4 @@ fn read_json<T: serde::de::DeserializeOwned>(key: &Secret, what: &str) -> Result
         _ => format!("{what} must be a JSON object with members of text"),
     };
     serde_json::from_str(key.expose()).map_err(fault)
-}
-
-fn checked(url: String) -> Result<String, String> {
-    if is_endpoint(&url) {
-        return Ok(url);
-    }
-    Err("the address of the token endpoint must begin with https://".to_owned())
 }

@@ -1,6 +1,8 @@
 //! Providers at clouds: how their credential is sent or exchanged, their own headers, parameters
 //! and paths, and their forms of errors and streams.
 
+mod identities;
+mod machine;
 mod tokens;
 mod vertex;
 

@@ -33,17 +33,17 @@ fn application(upstream: &Upstream) -> String {
 }
 
 /// The forms that the token endpoint received.
-async fn forms(upstream: &Upstream) -> Vec<Value> {
+pub(super) async fn forms(upstream: &Upstream) -> Vec<Value> {
     let requests = upstream.requests().await;
     requests.into_iter().filter(|one| one["path"].as_str().unwrap().ends_with("/token")).collect()
 }
 
-fn field<'a>(form: &'a str, name: &str) -> &'a str {
+pub(super) fn field<'a>(form: &'a str, name: &str) -> &'a str {
     let pair = form.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
     pair.unwrap_or_default()
 }
 
-fn source(auth: ProviderAuth, key: String) -> TokenSource {
+pub(super) fn source(auth: ProviderAuth, key: String) -> TokenSource {
     let mut provider = Provider::blank(Timestamp(0));
     (provider.auth, provider.key) = (auth, Secret::new(key));
     TokenSource::of(&provider).unwrap().unwrap()
@@ -107,7 +107,8 @@ async fn one_request_fetches_a_token_for_all_and_renews_it_early() {
     assert_eq!(source.token(at(6820)).await.unwrap(), renewed);
     assert_eq!(forms(&upstream).await.len(), 3);
     let why = source.token(at(6900)).await.unwrap_err();
-    assert_eq!(why, "no access token: the token endpoint answered 500");
+    let said = "The mock was asked to answer 500.";
+    assert_eq!(why, format!("no access token: the token endpoint answered 500 {said}"));
     // For a moment nobody asks again.
     assert_eq!(forms(&upstream).await.len(), 3);
 }

@@ -21,6 +21,9 @@ test("another origin or proxy needs the credential again, another path does not"
   ])
     expect(moved(stored, url, "")).toBe("address");
   expect(moved(stored, stored.url, "http://proxy.example:3128")).toBe("proxy");
+  const login = { ...stored, proxyUrl: "socks5://user:***@proxy.example:1080" };
+  expect(moved(login, stored.url, "socks5://user:new@one@proxy.example:1080")).toBeUndefined();
+  expect(moved(login, stored.url, "socks5://user:***@other.example:1080")).toBe("proxy");
   expect(moved({ ...stored, proxyUrl: "http://proxy.example:3128" }, stored.url, "")).toBe("proxy");
   expect(
     moved(

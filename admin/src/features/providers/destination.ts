@@ -10,6 +10,9 @@ function origin(url: string): string {
   }
 }
 
+/** Another password for the same proxy changes no destination. */
+const withoutPassword = (url: string) => url.replace(/^([a-z0-9]+:\/\/[^:@]*):.*@/i, "$1@");
+
 /** The credential is exchanged for an access token: it has another form than a key. */
 const isExchanged = (auth: string) => auth === "gcp-service-account" || auth === "azure-entra";
 
@@ -25,7 +28,7 @@ export function moved(
 ): "address" | "proxy" | "auth" | undefined {
   if (!provider) return undefined;
   if (url.trim() !== provider.url && origin(url.trim()) !== origin(provider.url)) return "address";
-  if (proxyUrl.trim() !== (provider.proxyUrl ?? "")) return "proxy";
+  if (withoutPassword(proxyUrl.trim()) !== withoutPassword(provider.proxyUrl ?? "")) return "proxy";
   if (auth !== provider.auth && [auth, provider.auth].some(isExchanged)) return "auth";
   return undefined;
 }

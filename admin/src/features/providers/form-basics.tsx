@@ -88,7 +88,7 @@ export function Basics({ form, provider, isCopy, test }: Props) {
         <TextField
           {...field("key")}
           label={t(auth === "azure-entra" ? "providers.clientSecret" : "providers.fields.key")}
-          help={keyHelp}
+          help={auth === "azure-entra" && !kept ? t("providers.clientSecretHelp") : keyHelp}
           mono
           control={{
             type: "password",

@@ -152,11 +152,6 @@ export function Further({ form }: { form: Form }) {
         control={{ placeholder: "/deployments/{model}/{path}" }}
         className="sm:col-span-2"
       />
-      <TextField
-        {...field("proxy_url")}
-        control={{ placeholder: "http://proxy.example:3128" }}
-        className="sm:col-span-2"
-      />
       <TextField {...field("note")} optional className="sm:col-span-2" />
       <Switch
         label={t("providers.fields.preserve_client_ip")}

@@ -12,6 +12,7 @@ import { Section } from "@/ui/field";
 import type { Asked } from "./api";
 import { Basics } from "./form-basics";
 import { Cost, Failures, Further, Selection } from "./form-sections";
+import { Way } from "./form-way";
 import { Keys } from "./keys-field";
 import type { Provider } from "./selection";
 import { body, copied, UNITS, type Values, values } from "./values";
@@ -44,9 +45,12 @@ export function ProviderForm({ provider, like, onClose }: Props) {
   useProposedModels(form, provider === undefined && like === undefined);
   const asked = () => {
     const { key, ...all } = body(form.getValues());
-    const { url, provider_type, auth, custom_headers, query, path_template, proxy_url } = all;
+    const { url, provider_type, auth, custom_headers, query, path_template, ...more } = all;
+    const { proxy_url, tls_ca, tls_client_certificate, tls_client_key } = more;
     // What was removed from the form, such as a stored proxy, is left out of the test too.
-    const way = { url, provider_type, auth, custom_headers, query, path_template, proxy_url };
+    const tls = { tls_ca, tls_client_certificate, ...(tls_client_key ? { tls_client_key } : {}) };
+    const calls = { url, provider_type, auth, custom_headers, query, path_template };
+    const way = { ...calls, proxy_url, ...tls };
     const typed = { ...way, ...(key || !provider ? { key: key ?? unsaid(auth) } : {}) };
     return { ...typed, ...(provider ? { providerId: provider.id } : {}) } as Asked;
   };
@@ -71,6 +75,7 @@ export function ProviderForm({ provider, like, onClose }: Props) {
       </Section>
       <Cost form={form} />
       <Failures form={form} />
+      <Way form={form} provider={provider} />
       <Further form={form} />
     </FormDrawer>
   );

@@ -83,6 +83,9 @@ export interface Values extends Record<(typeof MONEY)[number] | (typeof TIMEOUTS
   anthropic_host: string;
   websocket: boolean;
   proxy_url: string;
+  tls_ca: string;
+  tls_client_certificate: string;
+  tls_client_key: string;
   note: string;
 }
 
@@ -150,6 +153,9 @@ export function values(provider: Provider | undefined): Values {
     anthropic_host: p?.anthropicHost ?? "auto",
     websocket: p?.websocket ?? false,
     proxy_url: p?.proxyUrl ?? "",
+    tls_ca: p?.tlsCa ?? "",
+    tls_client_certificate: p?.tlsClientCertificate ?? "",
+    tls_client_key: "",
     note: p?.note ?? "",
   };
 }
@@ -200,6 +206,8 @@ function credential({ auth, key, entra_tenant, entra_client }: Values): string {
   return Object.values(parts).every((part) => part === "") ? "" : JSON.stringify(parts);
 }
 
+const isSecure = ({ url }: Values) => url.trim().toLowerCase().startsWith("https://");
+
 /** All fields except the credential, which is sent only if it was typed. */
 export function body(form: Values): Omit<Body, "key"> & { key?: string } {
   const money = Object.fromEntries(MONEY.map((name) => [name, orNull(form[name])]));
@@ -247,6 +255,12 @@ export function body(form: Values): Omit<Body, "key"> & { key?: string } {
     anthropic_host: form.anthropic_host as Body["anthropic_host"],
     websocket: form.websocket,
     proxy_url: orNull(form.proxy_url),
+    // The fields are shown for such an address only.
+    tls_ca: isSecure(form) ? orNull(form.tls_ca) : null,
+    tls_client_certificate: isSecure(form) ? orNull(form.tls_client_certificate) : null,
+    ...(form.tls_client_key === "" || !isSecure(form)
+      ? {}
+      : { tls_client_key: form.tls_client_key }),
     note: form.note,
   };
 }

@@ -1,4 +1,5 @@
-//! What is secret of a provider: its credential, further ones, and headers of its own.
+//! What is secret of a provider: its credential, further ones, headers of its own, the password of its
+//! proxy and the key of its client certificate.
 //!
 //! All are one sealed text. Without the others it is the credential itself.
 
@@ -8,6 +9,7 @@ use http::{HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 
 use super::ids::CredentialId;
+use super::proxy_address;
 use super::secret::{Secret, is_masked};
 
 /// Begins a text with more than the credential. No credential can begin so: it is sent in a header.
@@ -22,6 +24,10 @@ pub struct Credentials {
     pub headers: Vec<CustomHeader>,
     /// Further credentials, which take turns with the first: `domain::provider_credential`.
     pub others: Vec<(CredentialId, Secret)>,
+    /// The password for its proxy, as it was written; empty if there is none.
+    pub proxy_password: Secret,
+    /// The private key of its client certificate, PEM; empty if there is none.
+    pub tls_key: Secret,
 }
 
 /// A header as it was entered.
@@ -40,12 +46,21 @@ struct PackedCredentials {
     headers: Vec<(String, String)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     others: Vec<(CredentialId, String)>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    proxy_password: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    tls_key: String,
 }
 
 impl Credentials {
     /// Only a credential.
-    pub const fn of(key: Secret) -> Self {
-        Self { key, headers: Vec::new(), others: Vec::new() }
+    pub fn of(key: Secret) -> Self {
+        Self { key, ..Self::default() }
+    }
+
+    /// Whether there is nothing beside `key`.
+    pub fn is_key_alone(&self) -> bool {
+        *self == Self::of(self.key.clone())
     }
 
     /// Reads what [`Self::packed`] wrote.
@@ -61,12 +76,14 @@ impl Credentials {
             key: Secret::new(packed.key),
             headers: packed.headers.into_iter().map(header).collect(),
             others: packed.others.into_iter().map(|(id, key)| (id, Secret::new(key))).collect(),
+            proxy_password: Secret::new(packed.proxy_password),
+            tls_key: Secret::new(packed.tls_key),
         }
     }
 
     /// The text to seal.
     pub fn packed(&self) -> Secret {
-        if self.headers.is_empty() && self.others.is_empty() {
+        if self.is_key_alone() {
             return self.key.clone();
         }
         let header =
@@ -75,6 +92,8 @@ impl Credentials {
             key: self.key.expose().to_owned(),
             headers: self.headers.iter().map(header).collect(),
             others: self.others.iter().map(|(id, key)| (*id, key.expose().to_owned())).collect(),
+            proxy_password: self.proxy_password.expose().to_owned(),
+            tls_key: self.tls_key.expose().to_owned(),
         };
         let json = serde_json::to_string(&packed).unwrap_or_default();
         Secret::new(format!("{WITH_MORE}{json}"))
@@ -101,6 +120,15 @@ impl Credentials {
             });
         }
         parts
+    }
+
+    /// What no message may have beside the credentials. A password is also sent percent-decoded.
+    pub fn further_secrets(&self) -> Vec<Secret> {
+        let password = self.proxy_password.expose();
+        let both = [password.to_owned(), proxy_address::decoded(password)];
+        let mut secrets = self.header_secrets();
+        secrets.extend(both.into_iter().filter(|text| !text.is_empty()).map(Secret::new));
+        secrets
     }
 
     /// The text of one of several credentials: the first is `key`.
@@ -190,7 +218,9 @@ mod tests {
             header("x-key", "Token ${a-secret-of-some-length};v=${b}"),
         ];
         let others = vec![(CredentialId(7), Secret::new("sk-2"))];
-        let one = Credentials { key: Secret::new("sk-1"), headers, others };
+        let (proxy_password, tls_key) = (Secret::new("p%40ss"), Secret::new("-----BEGIN"));
+        let one =
+            Credentials { key: Secret::new("sk-1"), headers, others, proxy_password, tls_key };
         assert_eq!(Credentials::read(one.packed()), one);
         let sent = one.sent_headers();
         assert_eq!(sent[0].1, "red");

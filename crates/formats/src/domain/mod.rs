@@ -36,6 +36,8 @@ pub mod prompt_print;
 pub mod provider;
 pub mod provider_auth;
 pub mod provider_credential;
+pub mod provider_tls;
+pub mod proxy_address;
 pub mod record;
 pub mod secret;
 pub mod settings;

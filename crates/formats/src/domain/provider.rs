@@ -19,6 +19,7 @@ use super::path_template;
 use super::provider_auth::ProviderAuth;
 use super::provider_credential;
 use super::provider_credential::ProviderCredential;
+use super::provider_tls::ProviderTls;
 use super::secret::Secret;
 
 /// The protocol of a provider.
@@ -152,7 +153,7 @@ pub struct Provider {
     /// window's reset, as long as another one can serve.
     #[serde(default)]
     pub quota_guard: Option<u32>,
-    /// The secret parts of these headers, which no message may have.
+    /// What else no message may have: secret parts of these headers, the password of its proxy.
     #[serde(skip)]
     pub header_secrets: Vec<Secret>,
     /// Parameters that are added to the query of each request.
@@ -200,8 +201,14 @@ pub struct Provider {
     /// [`ProviderType::Responses`] use it.
     #[serde(default)]
     pub websocket: bool,
-    /// `http://host:port` of a CONNECT proxy.
+    /// The address of its proxy, without the password: see `domain::proxy_address`.
     pub proxy_url: Option<String>,
+    /// The password for that proxy, as it was written; empty if there is none.
+    #[serde(skip)]
+    pub proxy_password: Secret,
+    /// Its own certificates.
+    #[serde(default)]
+    pub tls: ProviderTls,
     /// The administrator's remark, at most 200 characters; may be empty.
     pub note: String,
     /// Attempts before this time say nothing about the provider's present state: its address,
@@ -264,6 +271,8 @@ impl Provider {
             anthropic_host: AnthropicHost::Auto,
             websocket: false,
             proxy_url: None,
+            proxy_password: Secret::default(),
+            tls: ProviderTls::default(),
             note: String::new(),
             health_since: now,
             switched_off: None,
@@ -349,7 +358,9 @@ impl Provider {
     /// Sets its credentials and its own headers.
     pub fn set_credentials(&mut self, credentials: Credentials) {
         self.custom_headers = credentials.sent_headers();
-        self.header_secrets = credentials.header_secrets();
+        self.header_secrets = credentials.further_secrets();
+        self.proxy_password = credentials.proxy_password.clone();
+        self.tls.client_key = credentials.tls_key.clone();
         self.variants = provider_credential::variants(self, &credentials);
         self.key = credentials.key;
     }

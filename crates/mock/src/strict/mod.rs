@@ -17,6 +17,7 @@ use http::request::Parts;
 use serde_json::Value;
 
 use super::ask::{self, MockAsk};
+use super::cloud;
 use super::path::{MockOperation, Route};
 use super::wire::WireFault;
 use tollgate_formats::domain::format::WireFormat;
@@ -43,6 +44,7 @@ pub(super) fn method(route: &Route, parts: &Parts) -> Result<(), WireFault> {
         MockOperation::Endpoint(endpoint) if endpoint.is_held() && parts.method == Method::GET => {
             Method::GET
         }
+        MockOperation::Token if cloud::is_of_machine(parts.uri.path()) => Method::GET,
         _ if reading => Method::GET,
         _ => Method::POST,
     };

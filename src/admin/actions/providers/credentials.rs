@@ -1,15 +1,44 @@
-//! A provider's credential and headers: what an edit makes of those that are stored.
+//! What is secret of a provider: what an edit makes of what is stored.
 //!
-//! Secret parts of headers are shown masked. A header that is sent as it is shown keeps its stored
-//! value.
+//! Secrets are shown masked. One that is sent as it is shown keeps its stored text.
 
+use super::fields::ProviderFields;
+use super::test::TestProvider;
 use crate::admin::bodies::{CustomHeaders, Patch};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::reasons::Reason;
 use crate::domain::credentials::{Credentials, CustomHeader};
 use crate::domain::provider::Provider;
-use crate::domain::secret::Secret;
+use crate::domain::proxy_address;
+use crate::domain::secret::{Secret, is_masked};
 use crate::upstream::tokens;
+
+/// What a body has of the secrets.
+#[derive(Debug, Default)]
+pub(in crate::admin) struct SentSecrets {
+    /// The credential; `None` = it stays.
+    pub key: Option<Secret>,
+    /// The headers, as they were entered; `None` = they stay.
+    pub headers: Option<Vec<CustomHeader>>,
+    /// The password of the proxy.
+    pub proxy_password: SentSecret,
+    /// The key of the client certificate.
+    pub tls_key: SentSecret,
+}
+
+/// What a body has of one secret.
+#[derive(Debug, Default)]
+pub(in crate::admin) enum SentSecret {
+    /// It is not sent: the stored one stays.
+    #[default]
+    Kept,
+    /// The mask of the stored one.
+    Masked,
+    /// There is none.
+    Cleared,
+    /// Another one.
+    Set(Secret),
+}
 
 /// What is to be stored, and what of it is stored already.
 #[derive(Debug, Clone)]
@@ -22,10 +51,72 @@ pub(in crate::admin) struct Merged {
     pub keeps_credential: bool,
     /// A secret part of a header stays.
     pub keeps_header: bool,
+    /// The password of the proxy stays.
+    pub keeps_proxy_password: bool,
+    /// The key of the client certificate stays.
+    pub keeps_tls_key: bool,
 }
 
-/// The headers of a body, as they were entered; `None` if they stay.
-pub(in crate::admin) fn headers_of(sent: &Patch<CustomHeaders>) -> Option<Vec<CustomHeader>> {
+impl SentSecrets {
+    /// Of a provider's body.
+    pub(in crate::admin) fn of(body: &ProviderFields) -> Self {
+        Self {
+            key: body.key.plain().map(Secret::new),
+            headers: headers_of(&body.custom_headers),
+            proxy_password: SentSecret::of_proxy(body.proxy_url.plain()),
+            tls_key: SentSecret::of(body.tls_client_key.plain()),
+        }
+    }
+
+    /// Of a test's body.
+    pub(super) fn of_test(body: &TestProvider) -> Self {
+        Self {
+            key: body.key.plain().map(Secret::new),
+            headers: headers_of(&body.custom_headers),
+            proxy_password: SentSecret::of_proxy(body.proxy_url.plain()),
+            tls_key: SentSecret::of(body.tls_client_key.plain()),
+        }
+    }
+}
+
+impl SentSecret {
+    fn of(sent: Patch<String>) -> Self {
+        match sent {
+            Patch::Keep => Self::Kept,
+            Patch::Clear => Self::Cleared,
+            Patch::Set(text) if is_masked(&text) => Self::Masked,
+            Patch::Set(text) => Self::Set(Secret::new(text)),
+        }
+    }
+
+    /// The password in the address of a proxy.
+    fn of_proxy(sent: Patch<String>) -> Self {
+        match sent {
+            Patch::Keep => Self::Kept,
+            Patch::Clear => Self::Cleared,
+            Patch::Set(url) => match proxy_address::without_password(&url).1 {
+                Some(password) => Self::of(Patch::Set(password.to_owned())),
+                None => Self::Cleared,
+            },
+        }
+    }
+
+    /// The secret that is to be, and whether it is the stored one.
+    fn merge(self, stored: &Secret, field: &str) -> Result<(Secret, bool), ApiError> {
+        let has_stored = !stored.expose().is_empty();
+        match self {
+            Self::Kept => Ok((stored.clone(), has_stored)),
+            Self::Masked if has_stored => Ok((stored.clone(), true)),
+            Self::Masked => {
+                Err(ApiError::because(Code::INVALID_FORMAT, Reason::IsMasked).field(field))
+            }
+            Self::Cleared => Ok((Secret::default(), false)),
+            Self::Set(secret) => Ok((secret, false)),
+        }
+    }
+}
+
+fn headers_of(sent: &Patch<CustomHeaders>) -> Option<Vec<CustomHeader>> {
     match sent.plain() {
         Patch::Keep => None,
         Patch::Clear => Some(Vec::new()),
@@ -37,22 +128,34 @@ fn custom((name, value): (String, String)) -> CustomHeader {
     CustomHeader { name, value: Secret::new(value) }
 }
 
-/// The stored credentials with the key and the headers that are sent; further credentials stay.
+/// The stored secrets with those that are sent; further credentials stay.
 ///
 /// # Errors
-/// A header has a mask that no stored one has.
-pub(in crate::admin) fn merge(
-    stored: Credentials,
-    key: Option<Secret>,
-    headers: Option<Vec<CustomHeader>>,
-) -> Result<Merged, ApiError> {
-    let keeps_key = key.is_none();
-    let key = key.unwrap_or_else(|| stored.key.clone());
-    let (others, keeps_credential) = (stored.others.clone(), false);
-    let Some(mut headers) = headers else {
-        let keeps_header = stored.has_secret_header();
-        let credentials = Credentials { key, headers: stored.headers, others };
-        return Ok(Merged { credentials, keeps_key, keeps_credential, keeps_header });
+/// There is a mask of something that is not stored.
+pub(in crate::admin) fn merge(stored: Credentials, sent: SentSecrets) -> Result<Merged, ApiError> {
+    let keeps_key = sent.key.is_none();
+    let (headers, keeps_header) = merged_headers(&stored, sent.headers)?;
+    let (proxy_password, keeps_proxy_password) =
+        sent.proxy_password.merge(&stored.proxy_password, "proxy_url")?;
+    let (tls_key, keeps_tls_key) = sent.tls_key.merge(&stored.tls_key, "tls_client_key")?;
+    let key = sent.key.unwrap_or(stored.key);
+    Ok(Merged {
+        credentials: Credentials { key, headers, others: stored.others, proxy_password, tls_key },
+        keeps_key,
+        keeps_credential: false,
+        keeps_header,
+        keeps_proxy_password,
+        keeps_tls_key,
+    })
+}
+
+/// The headers that are to be, and whether a secret part of one is stored already.
+fn merged_headers(
+    stored: &Credentials,
+    sent: Option<Vec<CustomHeader>>,
+) -> Result<(Vec<CustomHeader>, bool), ApiError> {
+    let Some(mut headers) = sent else {
+        return Ok((stored.headers.clone(), stored.has_secret_header()));
     };
     let mut keeps_header = false;
     for header in headers.iter_mut().filter(|header| header.is_masked()) {
@@ -65,8 +168,7 @@ pub(in crate::admin) fn merge(
         *header = old.clone();
         keeps_header = true;
     }
-    let credentials = Credentials { key, headers, others };
-    Ok(Merged { credentials, keeps_key, keeps_credential, keeps_header })
+    Ok((headers, keeps_header))
 }
 
 /// Whether the credential is of the kind that the provider needs.

@@ -16,31 +16,38 @@ use crate::upstream::endpoint::Endpoint;
 /// destination as `stored`; and a stored credential where another kind is needed.
 ///
 /// # Errors
-/// `REQUIRED_FIELD` of `key`, `credentials` or `custom_headers`, saying what differs.
+/// `REQUIRED_FIELD` of the first that is stored, saying what differs.
 pub(in crate::admin) fn check(
     stored: &Provider,
     wanted: &Provider,
     merged: &Merged,
 ) -> Result<(), ApiError> {
-    let field = match (merged.keeps_key, merged.keeps_credential, merged.keeps_header) {
-        (true, ..) => "key",
-        (_, true, _) => "credentials",
-        (.., true) => "custom_headers",
-        (false, false, false) => return Ok(()),
-    };
-    let missing = |why| Err(ApiError::because(Code::REQUIRED_FIELD, why).field(field));
-    if !same_origin(&stored.url, &wanted.url) {
-        return missing(Reason::OtherDestination);
+    let kept = [
+        (merged.keeps_key, "key"),
+        (merged.keeps_credential, "credentials"),
+        (merged.keeps_header, "custom_headers"),
+    ];
+    let first = kept.iter().find(|(keeps, _)| *keeps).map(|(_, field)| *field);
+    let missing = |why, field| Err(ApiError::because(Code::REQUIRED_FIELD, why).field(field));
+    let tls_key = merged.keeps_tls_key.then_some("tls_client_key");
+    if let Some(field) = first.or(tls_key)
+        && !same_origin(&stored.url, &wanted.url)
+    {
+        return missing(Reason::OtherDestination, field);
     }
     // Over plain HTTP a proxy reads the credential, and over HTTPS it chooses the server.
-    if stored.proxy_url != wanted.proxy_url {
-        return missing(Reason::OtherProxy);
+    let password = merged.keeps_proxy_password.then_some("proxy_url");
+    if let Some(field) = first.or(password)
+        && stored.proxy_url != wanted.proxy_url
+    {
+        return missing(Reason::OtherProxy, field);
     }
+    let Some(field) = first else { return Ok(()) };
     // Where no credential is sent, the stored one waits for the next change.
     let is_exchanged = wanted.auth != ProviderAuth::None
         && (stored.auth.is_exchanged() || wanted.auth.is_exchanged());
     if (merged.keeps_key || merged.keeps_credential) && is_exchanged && stored.auth != wanted.auth {
-        return missing(Reason::OtherCredential);
+        return missing(Reason::OtherCredential, field);
     }
     Ok(())
 }

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use crate::admin::actions::keys::fields::{GroupText, Name, groups};
 use crate::admin::bodies::{
     BaseUrl, CredentialFields, CredentialText, CustomHeaders, FeatureList, Fraction, Id, List,
-    ModelText, OneOf, Pairs, Patch, PathTemplate, ProxyUrl, QueryParameters, Sent, Text, Url,
-    Whole, features,
+    ModelText, OneOf, Pairs, Patch, PathTemplate, PemText, ProxyUrl, QueryParameters, Sent, Text,
+    Url, Whole, features,
 };
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::limits::ProviderLimits;
@@ -16,6 +16,7 @@ use crate::admin::reasons::Reason;
 use crate::domain::key::CacheTtl;
 use crate::domain::provider::{AnthropicHost, InstructionsStrategy, Provider, ProviderType};
 use crate::domain::provider_auth::ProviderAuth;
+use crate::domain::proxy_address;
 use crate::formats::route;
 
 /// Which provider.
@@ -40,8 +41,8 @@ pub struct ProviderFields {
     #[schemars(extend("required" = true))]
     pub url: Sent<Url<BaseUrl, 1, 2048>>,
     /// The upstream's credential. Write-only: records show it masked. With the `auth`
-    /// `gcp-service-account` the key file of a service account, with `azure-entra` a JSON object
-    /// with `tenant_id`, `client_id` and `client_secret`.
+    /// `gcp-service-account` a JSON object with one of Google's credentials, with `azure-entra` one
+    /// with an application of Entra ID or the machine's identity (docs/providers.md).
     #[schemars(extend("required" = true))]
     pub key: Sent<CredentialText>,
     /// How the upstream is spoken to.
@@ -132,8 +133,17 @@ pub struct ProviderFields {
     /// it refuses, they go over HTTP.
     #[schemars(extend("default" = false))]
     pub websocket: Sent<bool>,
-    /// `http://host:port` of a CONNECT proxy.
+    /// `http://`, `https://` (CONNECT), `socks5://` or `socks5h://`, then
+    /// `[user:password@]host:port`. The proxy resolves the provider's name. Records show the password
+    /// masked, and an address that is sent as it is shown keeps it.
     pub proxy_url: Patch<Url<ProxyUrl, 1, 2048>>,
+    /// PEM: the authorities that may have signed the provider's certificate, in place of the
+    /// system's.
+    pub tls_ca: Patch<PemText>,
+    /// PEM: the certificate that the gateway shows to the provider, with its chain.
+    pub tls_client_certificate: Patch<PemText>,
+    /// PEM: its private key. Write-only: records show it masked.
+    pub tls_client_key: Patch<PemText>,
     /// For administrators.
     pub note: Patch<Text<0, 200>>,
 }
@@ -163,7 +173,9 @@ impl ProviderFields {
         self.preserve_client_ip.apply(&mut provider.preserve_client_ip);
         self.anthropic_host.apply(&mut provider.anthropic_host);
         self.websocket.apply(&mut provider.websocket);
-        self.proxy_url.plain().apply_option(&mut provider.proxy_url);
+        without_password(self.proxy_url.plain()).apply_option(&mut provider.proxy_url);
+        self.tls_ca.plain().apply_option(&mut provider.tls.ca);
+        self.tls_client_certificate.plain().apply_option(&mut provider.tls.client_certificate);
         self.note.plain().apply(&mut provider.note);
     }
 
@@ -185,6 +197,11 @@ impl ProviderFields {
         features(&self.allowed_features).apply(&mut provider.features.allowed);
         features(&self.denied_features).apply(&mut provider.features.denied);
     }
+}
+
+/// The address of a proxy as it is stored: the password is sealed with the credential.
+pub(super) fn without_password(sent: Patch<String>) -> Patch<String> {
+    sent.map(|url| proxy_address::without_password(&url).0)
 }
 
 /// A redirect's target must be a name that is valid in an alt-cli provider's path.

@@ -3,6 +3,7 @@
 //! The upstream credential is sealed before it is stored and shown masked; for the data plane it is
 //! opened once, when the snapshot is made.
 
+pub(in crate::admin) mod certificates;
 pub(in crate::admin) mod credentials;
 pub(in crate::admin) mod destination;
 mod explain;
@@ -12,7 +13,7 @@ mod outcome;
 pub(in crate::admin) mod several;
 mod test;
 
-use self::credentials::{check_key, headers_of};
+use self::credentials::{SentSecrets, check_key};
 use self::fields::{OfProvider, ProviderFields};
 use self::several::WantedCredentials;
 use crate::admin::bodies::{Edit, Nothing};
@@ -50,11 +51,12 @@ fn records() -> Vec<Operation> {
             .updates()
             .doc(
                 "Changes what is sent and leaves the rest, the credential too. Another `url`, \
-                 `provider_type`, `auth`, `query`, `path_template` or `proxy_url`, or a `key`, \
+                 `provider_type`, `auth`, `query`, `path_template`, `proxy_url` or certificate, or a `key`, \
                  closes the circuit and clears the provider's health, which described what was there before; so does enabling a \
                  provider that the gateway itself disabled. Where `url` gets another origin \
                  (scheme, host, port), or `proxy_url` changes, `key`, the keys of \
-                 `credentials` and secret parts of `custom_headers` must be sent again: else `REQUIRED_FIELD`. A change of `auth` \
+                 `credentials`, secret parts of `custom_headers`, the password in `proxy_url` (for another proxy) \
+                 and `tls_client_key` (for another origin) must be sent again: else `REQUIRED_FIELD`. A change of `auth` \
                  to another kind of credential also needs the `key`.",
             )
             .errors(&[Code::NOT_FOUND, Code::OPERATION_FAILED]),
@@ -102,10 +104,9 @@ async fn add_provider(call: Call, body: ProviderFields) -> Result<Created, ApiEr
     let mut provider = Provider::blank(call.now);
     body.apply(&mut provider);
     fields::check_redirects(&provider)?;
-    let key = body.key.plain().map(Secret::new);
-    let mut wanted =
-        credentials::merge(Credentials::default(), key, headers_of(&body.custom_headers))?;
+    let mut wanted = credentials::merge(Credentials::default(), SentSecrets::of(&body))?;
     check_key(&provider, &wanted.credentials.key)?;
+    certificates::check(None, &provider, &mut wanted, call.now)?;
     let further = WantedCredentials::of(&body, false);
     further.merge(&mut provider, &Secret::default(), &mut wanted, call.now)?;
     let wanted = wanted.credentials;
@@ -134,23 +135,23 @@ async fn edit_provider(call: Call, body: Edit<OfProvider, ProviderFields>) -> Re
     let mut after = before.clone();
     body.change.apply(&mut after.provider);
     fields::check_redirects(&after.provider)?;
-    let (key, headers) =
-        (body.change.key.plain().map(Secret::new), headers_of(&body.change.custom_headers));
+    let sent = SentSecrets::of(&body.change);
     let further = WantedCredentials::of(&body.change, false);
-    let renews = key.is_some() || headers.is_some() || further.is_sent();
+    let (has_key, is_sent) =
+        (sent.key.is_some(), sent.key.is_some() || sent.headers.is_some() || further.is_sent());
+    let known = opened(&call, &before);
+    let stored = known.as_ref().ok().cloned().unwrap_or_default();
+    let mut wanted = credentials::merge(stored.clone(), sent)?;
+    certificates::check(Some(&before.provider), &after.provider, &mut wanted, call.now)?;
+    let renews = is_sent || wanted.credentials != stored;
     if !renews && is_unchanged(&before.provider, &after.provider)? {
         return Ok(());
     }
     after.provider.updated_at = call.now;
     // A new credential replaces one that cannot be opened any more.
-    let stored = match opened(&call, &before) {
-        Err(refusal) if renews && key.is_none() => return Err(refusal),
-        stored => stored.unwrap_or_default(),
-    };
-    let old_key = stored.key.clone();
-    let mut wanted = credentials::merge(stored, key, headers)?;
+    known.map(|_| ()).or_else(|refusal| if renews && !has_key { Err(refusal) } else { Ok(()) })?;
     if renews {
-        further.merge(&mut after.provider, &old_key, &mut wanted, call.now)?;
+        further.merge(&mut after.provider, &stored.key, &mut wanted, call.now)?;
     }
     destination::check(&before.provider, &after.provider, &wanted)?;
     if !wanted.keeps_key {
@@ -160,7 +161,9 @@ async fn edit_provider(call: Call, body: Edit<OfProvider, ProviderFields>) -> Re
         true => Some(sealed(&call, &mut tx, id, &wanted.credentials).await?),
         false => None,
     };
-    if is_another(&before.provider, &after.provider, body.change.key.0.is_some()) {
+    let of_way = |of: &Credentials| (of.proxy_password.clone(), of.tls_key.clone());
+    let new_secret = has_key || of_way(&stored) != of_way(&wanted.credentials);
+    if is_another(&before.provider, &after.provider, new_secret) {
         after.provider.health_since = call.now;
     }
     if after.provider.is_enabled && after.provider.switched_off.take().is_some() {
@@ -180,13 +183,13 @@ async fn edit_provider(call: Call, body: Edit<OfProvider, ProviderFields>) -> Re
 
 /// Whether requests go somewhere else, by another way or with another credential from now on, so
 /// that earlier failures say nothing any more.
-pub(in crate::admin) fn is_another(before: &Provider, after: &Provider, new_key: bool) -> bool {
+pub(in crate::admin) fn is_another(before: &Provider, after: &Provider, new_secret: bool) -> bool {
     let of = |provider: &Provider| {
         let (url, proxy) = (provider.url.clone(), provider.proxy_url.clone());
         let (template, query) = (provider.path_template.clone(), provider.query.clone());
-        (url, proxy, provider.kind, provider.auth, template, query)
+        (url, proxy, provider.kind, provider.auth, template, query, provider.tls.clone())
     };
-    new_key || of(before) != of(after)
+    new_secret || of(before) != of(after)
 }
 
 async fn remove_provider(call: Call, body: OfProvider) -> Result<(), ApiError> {

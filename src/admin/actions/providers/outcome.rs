@@ -89,6 +89,9 @@ fn unanswered(provider: &Provider, error: &ProbeError) -> Report {
         ProbeFault::UnknownHost => "unknown_host",
         ProbeFault::ConnectionRefused => "connection_refused",
         ProbeFault::TlsFailed => "tls_failed",
+        ProbeFault::ProxyUnreachable => "proxy_unreachable",
+        ProbeFault::ProxyLogin => "proxy_login",
+        ProbeFault::ProxyRefused => "proxy_refused",
         ProbeFault::TimedOut => "timed_out",
         ProbeFault::NoConnection => "no_connection",
     };

@@ -9,11 +9,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
 
+use super::credentials::SentSecrets;
 use super::outcome::{self, Report};
-use super::{credentials, destination, opened};
+use super::{certificates, credentials, destination, fields, opened};
 use crate::admin::bodies::{
-    BaseUrl, CredentialText, CustomHeaders, Id, OneOf, Patch, PathTemplate, Plain, ProxyUrl,
-    QueryParameters, Sent, Text, Url,
+    BaseUrl, CredentialText, CustomHeaders, Id, OneOf, Patch, PathTemplate, PemText, Plain,
+    ProxyUrl, QueryParameters, Sent, Text, Url,
 };
 use crate::admin::call::{AuditChange, Call};
 use crate::admin::envelope::{ApiError, Code};
@@ -24,7 +25,6 @@ use crate::domain::format::WireFormat;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::{Provider, ProviderType};
 use crate::domain::provider_auth::ProviderAuth;
-use crate::domain::secret::Secret;
 use crate::formats::native::vertex;
 use crate::store::StoredProvider;
 use crate::upstream::endpoint::ProviderCall as Upstream;
@@ -69,6 +69,15 @@ pub(super) struct TestProvider {
     /// As of a provider.
     #[serde(default, rename = "proxy_url")]
     pub proxy_url: Patch<Url<ProxyUrl, 1, 500>>,
+    /// As of a provider.
+    #[serde(default, rename = "tls_ca")]
+    pub tls_ca: Patch<PemText>,
+    /// As of a provider.
+    #[serde(default, rename = "tls_client_certificate")]
+    pub tls_client_certificate: Patch<PemText>,
+    /// As of a provider.
+    #[serde(default, rename = "tls_client_key")]
+    pub tls_client_key: Patch<PemText>,
     /// Only the list of models is asked for: no request is sent.
     #[serde(default)]
     pub list_only: bool,
@@ -154,25 +163,28 @@ async fn trial(call: &Call, body: &TestProvider) -> Result<Trial, ApiError> {
     body.auth.apply(&mut provider.auth);
     body.query.plain().apply(&mut provider.query);
     body.path_template.plain().apply_option(&mut provider.path_template);
-    body.proxy_url.plain().apply_option(&mut provider.proxy_url);
+    fields::without_password(body.proxy_url.plain()).apply_option(&mut provider.proxy_url);
+    body.tls_ca.plain().apply_option(&mut provider.tls.ca);
+    body.tls_client_certificate.plain().apply_option(&mut provider.tls.client_certificate);
     Ok(Trial { stored, provider })
 }
 
 /// The secrets in the request; else the stored ones, if their destination is unchanged.
 fn take_key(call: &Call, body: &TestProvider, trial: &mut Trial) -> Result<(), ApiError> {
-    let key = body.key.plain().map(Secret::new);
-    let headers = credentials::headers_of(&body.custom_headers);
+    let sent = SentSecrets::of_test(body);
     let Some(stored) = &trial.stored else {
-        let wanted = credentials::merge(Credentials::default(), key, headers)?.credentials;
-        credentials::check_key(&trial.provider, &wanted.key)?;
-        trial.provider.set_credentials(wanted);
+        let mut wanted = credentials::merge(Credentials::default(), sent)?;
+        credentials::check_key(&trial.provider, &wanted.credentials.key)?;
+        certificates::check(None, &trial.provider, &mut wanted, call.now)?;
+        trial.provider.set_credentials(wanted.credentials);
         return Ok(());
     };
     let known = match opened(call, stored) {
-        Err(_) if key.is_some() => Credentials::default(),
+        Err(_) if sent.key.is_some() => Credentials::default(),
         known => known?,
     };
-    let wanted = credentials::merge(known, key, headers)?;
+    let mut wanted = credentials::merge(known, sent)?;
+    certificates::check(Some(&stored.provider), &trial.provider, &mut wanted, call.now)?;
     destination::check(&stored.provider, &trial.provider, &wanted)?;
     if !wanted.keeps_key {
         credentials::check_key(&trial.provider, &wanted.credentials.key)?;

@@ -13,6 +13,7 @@ use crate::domain::provider::{
     AnthropicHost, BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType,
 };
 use crate::domain::provider_auth::ProviderAuth;
+use crate::domain::provider_tls::ProviderTls;
 use crate::domain::secret::Secret;
 use crate::store::engine::column::{Fields, Values};
 use crate::store::engine::error::StoreError;
@@ -64,6 +65,8 @@ const COLUMNS: &[&str] = limits::columns!(
         "anthropic_host",
         "websocket",
         "proxy_url",
+        "tls_ca",
+        "tls_client_certificate",
         "note",
         "health_since",
         "switched_off",
@@ -109,6 +112,8 @@ fn bind(provider: &Provider) -> Values {
         .text(provider.anthropic_host.as_str())
         .flag(provider.websocket)
         .opt_text(provider.proxy_url.as_deref())
+        .opt_text(provider.tls.ca.as_deref())
+        .opt_text(provider.tls.client_certificate.as_deref())
         .text(&provider.note);
     values.time(provider.health_since);
     let switched_off =
@@ -162,6 +167,12 @@ fn read(row: &AnyRow) -> Result<StoredProvider, StoreError> {
         anthropic_host: fields.named("anthropic_host", AnthropicHost::parse)?,
         websocket: fields.flag("websocket")?,
         proxy_url: fields.opt_text("proxy_url")?,
+        proxy_password: Secret::default(),
+        tls: ProviderTls {
+            ca: fields.opt_text("tls_ca")?,
+            client_certificate: fields.opt_text("tls_client_certificate")?,
+            client_key: Secret::default(),
+        },
         note: fields.text("note")?,
         health_since: fields.time("health_since")?,
         switched_off: match fields.opt_text("switched_off")? {
