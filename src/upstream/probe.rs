@@ -6,11 +6,12 @@
 
 use std::time::{Duration, Instant};
 
-use http::{HeaderMap, HeaderValue};
+use http::HeaderMap;
 
+use super::aws::body_hash;
 use super::endpoint::{Endpoint, ProviderCall};
 use super::headers::{self, HeadParts};
-use super::tokens::TokenSource;
+use super::tokens::{AccessToken, TokenSource};
 use crate::domain::clock::{Clock, SystemClock};
 use crate::domain::provider::Provider;
 
@@ -84,9 +85,8 @@ async fn ask(
         bytes.extend_from_slice(&chunk);
     }
     // What a provider repeats must not show it.
-    if let Some(token) = token.as_ref().and_then(|token| token.to_str().ok()) {
-        let text = token.trim_start_matches("Bearer ");
-        bytes = String::from_utf8_lossy(&bytes).replace(text, "***").into_bytes();
+    for secret in token.iter().flat_map(AccessToken::secrets) {
+        bytes = String::from_utf8_lossy(&bytes).replace(secret.expose(), "***").into_bytes();
     }
     Ok((status, bytes))
 }
@@ -97,7 +97,7 @@ async fn send(
     call: ProviderCall<'_>,
     body: Option<String>,
     client: &reqwest::Client,
-) -> Result<(reqwest::Response, Option<HeaderValue>), ProbeError> {
+) -> Result<(reqwest::Response, Option<AccessToken>), ProbeError> {
     let bad = |text: String| ProbeError::new(ProbeFault::BadAddress, text);
     let endpoint = Endpoint::of(provider).map_err(|error| bad(format!("the address {error}")))?;
     let token = match TokenSource::of(provider) {
@@ -112,7 +112,7 @@ async fn send(
     let parts = HeadParts {
         client: &HeaderMap::new(),
         provider,
-        token: token.as_ref(),
+        token: token.as_ref().and_then(AccessToken::header),
         endpoint: &endpoint,
         target: &target,
         body_len: body.as_ref().map(String::len),
@@ -126,8 +126,14 @@ async fn send(
         pass: &[],
         drop: &[],
     };
-    let head = headers::build(method.clone(), &parts)
-        .map_err(|_| bad("the key cannot be sent in a header".to_owned()))?;
+    let unfit = |_| bad("the key cannot be sent in a header".to_owned());
+    let mut head = headers::build(method.clone(), &parts).map_err(unfit)?;
+    headers::of_cloud(&mut head, provider.cloud);
+    if let Some(signer) = token.as_ref().and_then(AccessToken::signer) {
+        let body = body_hash(&[body.as_deref().unwrap_or_default()]);
+        let place = (&*target, &*endpoint.authority);
+        signer.sign(&mut head, place, &body, SystemClock.now()).map_err(unfit)?;
+    }
     let scheme = if endpoint.tls { "https" } else { "http" };
     let mut request = client
         .request(method, format!("{scheme}://{}{target}", endpoint.authority))

@@ -33,11 +33,14 @@ pub(super) struct StagedAnswer {
     pub content_type: &'static str,
     pub pieces: Vec<Bytes>,
     pub streaming: bool,
+    /// The name of an error in AWS' header.
+    pub error_type: Option<String>,
 }
 
 impl StagedAnswer {
     pub(super) fn whole(format: WireFormat, status: u16, body: impl Into<Bytes>) -> Self {
-        Self { format, status, content_type: JSON, pieces: vec![body.into()], streaming: false }
+        let (content_type, pieces, streaming) = (JSON, vec![body.into()], false);
+        Self { format, status, content_type, pieces, streaming, error_type: None }
     }
 
     pub(super) fn json(format: WireFormat, value: &Value) -> Self {
@@ -51,7 +54,8 @@ impl StagedAnswer {
 
     pub(super) fn stream(format: WireFormat, events: Vec<String>) -> Self {
         let pieces = events.into_iter().map(Bytes::from).collect();
-        Self { format, status: 200, content_type: EVENTS, pieces, streaming: true }
+        let whole = Self::whole(format, 200, Bytes::new());
+        Self { content_type: EVENTS, pieces, streaming: true, ..whole }
     }
 }
 
@@ -84,7 +88,10 @@ pub(super) fn answer(
         }
         // `held` has answered it.
         MockOperation::Held(..) => return StagedAnswer::json(format, &Value::Null),
-        MockOperation::Generate | MockOperation::CountTokens | MockOperation::Token => {}
+        MockOperation::Generate
+        | MockOperation::CountTokens
+        | MockOperation::Token
+        | MockOperation::AwsKeys(_) => {}
     }
     let body = match body {
         Ok(body) => body,

@@ -17,7 +17,8 @@ use http::request::Parts;
 use serde_json::Value;
 
 use super::ask::{self, MockAsk};
-use super::path::{MockOperation, Route};
+use super::aws;
+use super::path::{MockCloud, MockOperation, Route};
 use super::wire::WireFault;
 use tollgate_formats::domain::format::WireFormat;
 
@@ -35,6 +36,7 @@ pub(super) fn method(route: &Route, parts: &Parts) -> Result<(), WireFault> {
             Method::DELETE
         }
         MockOperation::Stored(..) => Method::GET,
+        MockOperation::AwsKeys(service) => aws::method(*service),
         MockOperation::Held(_, _, rest) if rest == "cancel" => Method::POST,
         MockOperation::Held(_, _, rest) if rest.is_empty() && parts.method == Method::DELETE => {
             Method::DELETE
@@ -63,6 +65,7 @@ pub(super) fn credential(
 ) -> Option<String> {
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = header("authorization").and_then(|value| value.strip_prefix("Bearer "));
+    let bearer = bearer.or_else(|| aws::key_id(parts));
     let azure = || header("api-key");
     let found = match format {
         WireFormat::Native => header("x-api-key").or_else(azure).or(bearer),
@@ -157,7 +160,10 @@ pub(super) fn request(
     let counting = route.operation == MockOperation::CountTokens;
     models::check(format, &asked.model, inner)?;
     match format {
-        WireFormat::Native if !route.vertex && !parts.headers.contains_key("anthropic-version") => {
+        WireFormat::Native
+            if route.cloud == MockCloud::None
+                && !parts.headers.contains_key("anthropic-version") =>
+        {
             Err(WireFault::bad("anthropic-version: header is required"))
         }
         WireFormat::Native => native::check(body, counting, &parts.headers),
