@@ -3,6 +3,7 @@
 use serde_json::Number;
 
 use super::proto::Attributes;
+use crate::domain::aws_host::AwsHost;
 use crate::domain::format::WireFormat;
 use crate::domain::part::Part;
 use crate::domain::usage::Usage;
@@ -28,7 +29,7 @@ const HOSTS: [(&str, &str); 13] = [
 
 /// `gen_ai.provider.name`: by the provider's host, else by its format.
 pub(super) fn provider_name(host: &str, format: WireFormat) -> &'static str {
-    let is_bedrock = host.starts_with("bedrock") && host.ends_with(".amazonaws.com");
+    let is_bedrock = AwsHost::of(host).is_some_and(|host| host.service.starts_with("bedrock"));
     if let Some((_, name)) = HOSTS.iter().find(|(end, _)| host.ends_with(end)) {
         return name;
     }
@@ -141,6 +142,7 @@ mod tests {
             ("generativelanguage.googleapis.com", WireFormat::AltCli, "gcp.gemini"),
             ("europe-west1-aiplatform.googleapis.com", WireFormat::Native, "gcp.vertex_ai"),
             ("bedrock-runtime.eu-west-1.amazonaws.com", WireFormat::Native, "aws.bedrock"),
+            ("bedrock-mantle.eu-west-1.api.aws", WireFormat::Chat, "aws.bedrock"),
             ("me.openai.azure.com", WireFormat::Chat, "azure.ai.openai"),
             ("me.services.ai.azure.com", WireFormat::Chat, "azure.ai.inference"),
             ("api.deepseek.com", WireFormat::Native, "deepseek"),

@@ -5,6 +5,8 @@ use std::io::{Read, Write};
 
 use bytes::{Buf, Bytes};
 
+use crate::formats::event_stream::{self, FrameError};
+
 /// A zstd frame may ask for a window of 8 MiB: RFC 9659. The library's own bound is 128 MiB.
 const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 
@@ -31,6 +33,8 @@ pub(super) enum CodingError {
     TooLarge,
     #[error("the decompressed body exceeds the body budget now")]
     BudgetExceeded,
+    #[error(transparent)]
+    Frame(#[from] FrameError),
 }
 
 impl Coding {
@@ -149,8 +153,13 @@ const PIECE_MAX: usize = 16 * 1024 * 1024;
 pub(super) enum StreamDecoder {
     Gzip(flate2::write::MultiGzDecoder<Decoded>),
     Deflate(flate2::write::ZlibDecoder<Decoded>),
-    Brotli { decoder: Box<brotli::DecompressorWriter<Decoded>>, begun: bool },
+    Brotli {
+        decoder: Box<brotli::DecompressorWriter<Decoded>>,
+        begun: bool,
+    },
     Zstd(zstd::stream::write::Decoder<'static, Decoded>),
+    /// No coding, but AWS's frames around the events of a stream.
+    EventStream(Box<event_stream::Decoder>),
 }
 
 /// The decoded bytes of one piece, bounded because a few compressed bytes can expand to gigabytes.
@@ -218,6 +227,7 @@ impl StreamDecoder {
             Self::Zstd(d) => {
                 d.write_all(chunk).and_then(|()| d.flush()).map(|()| std::mem::take(d.get_mut()))
             }
+            Self::EventStream(d) => return Ok(d.push(chunk)?.into()),
         };
         decoded.map(|decoded| decoded.0.into()).map_err(|_| CodingError::Damaged)
     }

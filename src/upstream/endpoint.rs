@@ -9,10 +9,11 @@ use std::borrow::Cow;
 use http::HeaderValue;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+use crate::domain::cloud::ClaudeCloud;
 use crate::domain::format::WireFormat;
 use crate::domain::path_template;
 use crate::domain::provider::Provider;
-use crate::formats::native::vertex;
+use crate::formats::native::{bedrock, vertex};
 use crate::formats::query::is_named;
 use crate::formats::route::StoredCall;
 
@@ -36,8 +37,8 @@ pub struct Endpoint {
     /// What the calls of each format follow, in the order of [`WireFormat::ALL`]. Made for each
     /// call, it took 600 instructions.
     before_calls: [String; 4],
-    /// Claude at Vertex AI, which has paths of its own.
-    is_vertex_claude: bool,
+    /// The cloud whose paths calls have.
+    cloud: ClaudeCloud,
     /// The provider's own form of paths.
     template: Option<String>,
     /// The provider's own parameters, percent-encoded, and the names of them.
@@ -153,7 +154,7 @@ impl Endpoint {
             base,
             is_complete,
             before_calls,
-            is_vertex_claude: false,
+            cloud: ClaudeCloud::None,
             template,
             query,
             query_names,
@@ -168,7 +169,7 @@ impl Endpoint {
     /// As [`Endpoint::parse`].
     pub fn of(provider: &Provider) -> Result<Self, EndpointError> {
         let mut endpoint = Self::parse(&provider.url)?;
-        endpoint.is_vertex_claude = provider.is_vertex_claude();
+        endpoint.cloud = ClaudeCloud::of(provider.kind, &provider.url);
         endpoint.template.clone_from(&provider.path_template);
         let own = &provider.query;
         endpoint.query_names = own.iter().map(|(name, _)| name.to_ascii_lowercase()).collect();
@@ -216,8 +217,10 @@ impl Endpoint {
                 return [&*self.base, &filled].concat();
             }
         }
-        if self.is_vertex_claude {
-            return self.vertex_claude(call);
+        match self.cloud {
+            ClaudeCloud::None => {}
+            ClaudeCloud::Vertex => return self.vertex_claude(call),
+            ClaudeCloud::Bedrock => return self.bedrock_claude(call),
         }
         let formats = WireFormat::ALL.iter().zip(&self.before_calls);
         let before = formats.filter(|(its, _)| **its == format).map(|(_, before)| before);
@@ -235,6 +238,21 @@ impl Endpoint {
             },
         };
         format!("{}/models/{}:{verb}", self.base, segment(&vertex::model_name(model)))
+    }
+
+    /// The path of a call to Claude at Bedrock by `InvokeModel`, which lists no models.
+    fn bedrock_claude(&self, call: ProviderCall<'_>) -> String {
+        let (model, verb) = match call {
+            ProviderCall::Generate { model, stream: true } => {
+                (model, "invoke-with-response-stream")
+            }
+            ProviderCall::CountTokens { model } => (bedrock::counted_model(model), "count-tokens"),
+            ProviderCall::Generate { model, .. } => (model, "invoke"),
+            // There is none of these.
+            call => return Self::path_after(&self.base, WireFormat::Native, call),
+        };
+        let base = self.base.strip_suffix("/model").unwrap_or(&self.base);
+        format!("{base}/model/{}/{verb}", segment(model))
     }
 
     fn path_after(before: &str, format: WireFormat, call: ProviderCall<'_>) -> String {

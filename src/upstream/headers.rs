@@ -16,6 +16,7 @@ use http::request;
 use pingora::http::RequestHeader;
 
 use super::endpoint::Endpoint;
+use crate::domain::cloud::ClaudeCloud;
 use crate::domain::network;
 use crate::domain::provider::Provider;
 
@@ -237,6 +238,19 @@ pub fn build(method: http::Method, parts: &HeadParts<'_>) -> pingora::Result<Req
     address(&mut head, &mut headers, parts)?;
     head.headers = headers;
     Ok(head.into())
+}
+
+/// Takes out of a head what a cloud has in the body.
+pub fn of_cloud(head: &mut RequestHeader, cloud: ClaudeCloud) {
+    if cloud == ClaudeCloud::None {
+        return;
+    }
+    head.remove_header(&NATIVE_VERSION.0);
+    if cloud == ClaudeCloud::Bedrock {
+        head.remove_header(&NATIVE_BETA);
+        // What Bedrock makes of the type that a client asks for is not the client's concern.
+        head.remove_header(&header::ACCEPT);
+    }
 }
 
 /// Bounds the client's headers: cuts a long user agent, and leaves out the longest headers while

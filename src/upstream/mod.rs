@@ -3,6 +3,7 @@
 //! Pingora's own connector and pool do the work. This module supplies the address, the path, the
 //! headers and the peer. It decides neither which provider is used nor what its answer means.
 
+pub mod aws;
 pub mod certificates;
 mod client;
 mod direct;

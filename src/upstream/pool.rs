@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use http::HeaderValue;
 use parking_lot::{Mutex, RwLock};
 use pingora::connectors::ConnectorOptions;
 use pingora::connectors::http::Connector;
@@ -27,7 +26,7 @@ use super::proxy::{Proxy, Tunnel};
 use super::proxy_error::ProxyAddressError;
 use super::resolve::{ResolveError, Resolver};
 use super::sockets::Sockets;
-use super::tokens::TokenSource;
+use super::tokens::{AccessToken, TokenSource};
 use crate::domain::clock::Timestamp;
 use crate::domain::fast_map::FastMap;
 use crate::domain::ids::{CredentialId, ProviderId};
@@ -152,12 +151,11 @@ impl Upstreams {
         Ok(link)
     }
 
-    /// The access token of a provider whose credential is exchanged for one, as the value of its
-    /// header.
+    /// The access token of a provider whose credential is exchanged for one.
     ///
     /// # Errors
     /// Why there is none; the text can be shown.
-    pub async fn token(&self, provider: &Provider, now: Timestamp) -> Result<HeaderValue, String> {
+    pub async fn token(&self, provider: &Provider, now: Timestamp) -> Result<AccessToken, String> {
         let target = self.target(provider).map_err(|error| error.to_string())?;
         match &target.tokens {
             Some(Ok(source)) => source.token(now).await,
@@ -167,7 +165,7 @@ impl Upstreams {
     }
 
     /// Drops an access token that the provider refused.
-    pub fn token_refused(&self, provider: &Provider, token: &HeaderValue) {
+    pub fn token_refused(&self, provider: &Provider, token: &AccessToken) {
         if let Ok(target) = self.target(provider)
             && let Some(Ok(source)) = &target.tokens
         {

@@ -7,14 +7,15 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Request};
+use http::{HeaderMap, Request};
 use http_body_util::Full;
 use tokio::time::timeout;
 
+use super::aws::body_hash;
 use super::client::Client;
 use super::endpoint::{Endpoint, ProviderCall};
 use super::headers::{self, HeadParts};
-use super::tokens::TokenSource;
+use super::tokens::{AccessToken, TokenSource};
 use crate::domain::clock::{Clock, SystemClock};
 use crate::domain::provider::Provider;
 
@@ -83,9 +84,8 @@ async fn ask(
         bytes.extend_from_slice(&chunk);
     }
     // What a provider repeats must not show it.
-    if let Some(token) = token.as_ref().and_then(|token| token.to_str().ok()) {
-        let text = token.trim_start_matches("Bearer ");
-        bytes = String::from_utf8_lossy(&bytes).replace(text, "***").into_bytes();
+    for secret in token.iter().flat_map(AccessToken::secrets) {
+        bytes = String::from_utf8_lossy(&bytes).replace(secret.expose(), "***").into_bytes();
     }
     Ok((status, bytes))
 }
@@ -96,7 +96,7 @@ async fn send(
     call: ProviderCall<'_>,
     body: Option<String>,
     time_limit: Duration,
-) -> Result<(Answer, Option<HeaderValue>), ProbeError> {
+) -> Result<(Answer, Option<AccessToken>), ProbeError> {
     let bad = |text: String| ProbeError::new(ProbeFault::BadAddress, text);
     let endpoint = Endpoint::of(provider).map_err(|error| bad(format!("the address {error}")))?;
     let token = match TokenSource::of(provider) {
@@ -111,7 +111,7 @@ async fn send(
     let parts = HeadParts {
         client: &HeaderMap::new(),
         provider,
-        token: token.as_ref(),
+        token: token.as_ref().and_then(AccessToken::header),
         endpoint: &endpoint,
         target: &target,
         body_len: body.as_ref().map(String::len),
@@ -125,8 +125,14 @@ async fn send(
         pass: &[],
         drop: &[],
     };
-    let head = headers::build(method.clone(), &parts)
-        .map_err(|_| bad("the key cannot be sent in a header".to_owned()))?;
+    let unfit = |_| bad("the key cannot be sent in a header".to_owned());
+    let mut head = headers::build(method.clone(), &parts).map_err(unfit)?;
+    headers::of_cloud(&mut head, provider.cloud);
+    if let Some(signer) = token.as_ref().and_then(AccessToken::signer) {
+        let body = body_hash(&[body.as_deref().unwrap_or_default()]);
+        let place = (&*target, &*endpoint.authority);
+        signer.sign(&mut head, place, &body, SystemClock.now()).map_err(unfit)?;
+    }
     let scheme = if endpoint.tls { "https" } else { "http" };
     let body = Full::from(body.map_or_else(Bytes::new, Bytes::from));
     let mut request = Request::new(body);

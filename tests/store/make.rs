@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rust_decimal::Decimal;
 use tollgate::domain::cache_miss::{CacheMiss, CacheMissCause};
 use tollgate::domain::clock::Timestamp;
+use tollgate::domain::cloud::ClaudeCloud;
 use tollgate::domain::feature::Feature;
 use tollgate::domain::feature_policy::FeaturePolicy;
 use tollgate::domain::format::WireFormat;
@@ -140,6 +141,7 @@ pub fn provider() -> Provider {
         url: "https://up.example/v1?x='".to_owned(),
         key: Secret::default(),
         kind: ProviderType::NativeAuth,
+        cloud: ClaudeCloud::None,
         auth: ProviderAuth::ApiKey,
         custom_headers: Vec::new(),
         header_secrets: Vec::new(),

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::path::{self, MockOperation, Route};
+use super::aws;
+use super::path::{self, MockCloud, MockOperation, Route};
 use super::wire::WireFault;
 use tollgate_formats::domain::format::WireFormat;
 
@@ -52,15 +53,20 @@ fn vertex(place: &str) -> Option<Route> {
     };
     if model == "count-tokens" {
         let counts = Route::plain(WireFormat::Native, MockOperation::CountTokens);
-        return (!stream).then_some(Route { vertex: true, ..counts });
+        return (!stream).then_some(Route { cloud: MockCloud::Vertex, ..counts });
     }
     let generates = Route::plain(WireFormat::Native, MockOperation::Generate);
-    Some(Route { model: Some(model.to_owned()), stream: Some(stream), vertex: true, ..generates })
+    let (model, stream, cloud) = (Some(model.to_owned()), Some(stream), MockCloud::Vertex);
+    Some(Route { model, stream, cloud, ..generates })
 }
 
-/// The body of a request to Claude at Vertex AI, as the format's own service takes it.
+/// The body of a request to Claude at a cloud, as the format's own service takes it.
 pub(super) fn native(route: &Route, mut body: Value) -> Result<Value, WireFault> {
-    let Some(members) = body.as_object_mut().filter(|_| route.vertex) else { return Ok(body) };
+    if route.cloud == MockCloud::Bedrock {
+        return aws::native(route, body);
+    }
+    let is_vertex = route.cloud == MockCloud::Vertex;
+    let Some(members) = body.as_object_mut().filter(|_| is_vertex) else { return Ok(body) };
     let version = members.remove("anthropic_version");
     if !VERSIONS.iter().any(|known| version == Some((*known).into())) {
         return Err(WireFault::bad(format!("anthropic_version: must be one of {VERSIONS:?}")));

@@ -13,6 +13,7 @@ use http::request::Parts;
 use serde_json::Value;
 
 use super::ask::{self, MockAsk};
+use super::aws;
 use super::bench;
 use super::cloud;
 use super::directive::{self, Directive, DirectiveError, Layer};
@@ -115,8 +116,14 @@ fn judge(mock: &Mock, parts: &Parts, bytes: &Bytes, serial: u64) -> (StagedAnswe
             .map_err(|error| strict::bad_json(route.format, &error))
             .and_then(|body| cloud::native(&route, body)),
     };
-    if route.operation == MockOperation::Token {
-        return token(mock, parts.uri.path(), serial);
+    match route.operation {
+        MockOperation::Token => {
+            let path = parts.uri.path();
+            let usual = || StagedAnswer::json(WireFormat::Chat, &cloud::token(path, serial));
+            return token(mock, usual);
+        }
+        MockOperation::AwsKeys(service) => return token(mock, || aws::keys(service, serial)),
+        _ => {}
     }
     let mut asked = body.as_ref().map(|body| ask::read(&route, body)).unwrap_or_default();
     let directive = match directive_for(mock, parts, &route, &mut asked) {
@@ -131,7 +138,7 @@ fn judge(mock: &Mock, parts: &Parts, bytes: &Bytes, serial: u64) -> (StagedAnswe
     let key = strict::credential(route.format, parts, query_key.as_deref());
     let checked = if strict { strict::authenticated(route.format, key.as_deref()) } else { Ok(()) };
     let answer = match checked {
-        Err(fault) => StagedAnswer::fault(route.format, &fault),
+        Err(fault) => aws::shape(&route, StagedAnswer::fault(route.format, &fault)),
         Ok(()) => {
             let call = HeldCall { parts, bytes, directive: &directive, serial };
             if let Some(answer) = mock.held.answer(&route, call) {
@@ -140,21 +147,21 @@ fn judge(mock: &Mock, parts: &Parts, bytes: &Bytes, serial: u64) -> (StagedAnswe
             let is_asked = body.as_ref().is_ok_and(|body| body["background"] == true);
             let answer = stage::answer(&route, &directive, parts, body, &asked, serial);
             let is_deletion = parts.method == http::Method::DELETE;
-            match is_deletion {
+            let answer = match is_deletion {
                 true => answer,
                 false => mock.background.shape(&route, is_asked, &directive, parts, answer),
-            }
+            };
+            aws::shape(&route, answer)
         }
     };
     (answer, directive)
 }
 
 /// The answer of a token endpoint.
-fn token(mock: &Mock, path: &str, serial: u64) -> (StagedAnswer, Directive) {
+fn token(mock: &Mock, usual: impl FnOnce() -> StagedAnswer) -> (StagedAnswer, Directive) {
     let (mut layers, scripted) = mock.layers("token", true);
     layers.extend(scripted);
     let directive = directive::merge(layers).unwrap_or_default();
-    let usual = || StagedAnswer::json(WireFormat::Chat, &cloud::token(path, serial));
     let scripted = stage::scripted(WireFormat::Chat, &directive, false);
     (scripted.unwrap_or_else(usual), directive)
 }
@@ -203,6 +210,7 @@ pub(super) fn credential(parts: &Parts) -> Option<String> {
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = header("authorization").and_then(|value| value.strip_prefix("Bearer "));
     let found = header("x-api-key").or_else(|| header("api-key")).or(bearer);
+    let found = found.or_else(|| aws::key_id(parts));
     let found = found.or_else(|| header("x-goog-api-key")).map(str::to_owned);
     found.or_else(|| query(parts).remove("key")).filter(|key| !key.is_empty())
 }

@@ -17,15 +17,16 @@
 //! `/mock/stats` takes the counts `started`, `finished`, `dropped` and `connections`, and
 //! `timeout_ms`. [`directive`] defines the instructions for a reply, [`answer`] the default
 //! behaviour. Strict mode, on unless `strict` is false, refuses what the real services would
-//! refuse, with their messages: see [`strict`]. Paths of Azure and Vertex AI lead to the same
-//! services; `/google/token` and `/TENANT/oauth2/v2.0/token` answer access tokens, with the
-//! directives of the key `token`. With the directive `websocket` the Responses API is served over a
+//! refuse, with their messages: see [`strict`]. Paths of Azure, Vertex AI and Bedrock lead to the
+//! same services; `/google/token`, `/TENANT/oauth2/v2.0/token` and AWS' services of keys ([`aws`])
+//! answer access tokens, with the directives of the key `token`. With the directive `websocket` the Responses API is served over a
 //! WebSocket too; requests that came over one have its number in the header `x-mock-socket`.
 
 #![cfg_attr(not(test), deny(unreachable_pub, missing_docs))]
 
 mod answer;
 mod ask;
+mod aws;
 mod background;
 mod bench;
 mod cloud;

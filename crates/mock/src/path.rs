@@ -1,5 +1,6 @@
 //! Maps a path to the format and operation of the real services.
 
+use super::aws::{self, KeyService};
 use super::cloud;
 use tollgate_formats::domain::endpoint::ApiEndpoint;
 use tollgate_formats::domain::format::WireFormat;
@@ -22,6 +23,16 @@ pub(super) enum MockOperation {
     GetModel(String),
     /// A cloud's access token.
     Token,
+    /// AWS' keys.
+    AwsKeys(KeyService),
+}
+
+/// Clouds whose requests to Claude have the form's version in place of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MockCloud {
+    None,
+    Vertex,
+    Bedrock,
 }
 
 /// A parsed path. The format of `/v1/models` is a guess until the headers are read.
@@ -35,19 +46,26 @@ pub(super) struct Route {
     pub stream: Option<bool>,
     /// `/v1internal`: the body is wrapped as `{model, request}`, the reply as `{response}`.
     pub wrapped: bool,
-    /// Claude at Vertex AI: the body has the form's version in place of the model.
-    pub vertex: bool,
+    /// The cloud whose form the body has.
+    pub cloud: MockCloud,
 }
 
 impl Route {
     pub(super) const fn plain(format: WireFormat, operation: MockOperation) -> Self {
-        Self { format, operation, model: None, stream: None, wrapped: false, vertex: false }
+        Self {
+            format,
+            operation,
+            model: None,
+            stream: None,
+            wrapped: false,
+            cloud: MockCloud::None,
+        }
     }
 }
 
 /// The route of `path`, or `None` if the real services would answer 404.
 pub(super) fn parse(path: &str) -> Option<Route> {
-    cloud::route(path).or_else(|| own(path))
+    cloud::route(path).or_else(|| aws::route(path)).or_else(|| own(path))
 }
 
 /// The route of a path of the format's own service.
@@ -114,7 +132,7 @@ fn alt_verb(verb: &str, model: Option<&str>) -> Option<Route> {
         model: model.map(str::to_owned),
         stream,
         wrapped: false,
-        vertex: false,
+        cloud: MockCloud::None,
     })
 }
 

@@ -39,14 +39,8 @@ pub(super) struct StagedAnswer {
 
 impl StagedAnswer {
     pub(super) fn whole(format: WireFormat, status: u16, body: impl Into<Bytes>) -> Self {
-        Self {
-            format,
-            status,
-            content_type: JSON,
-            pieces: vec![body.into()],
-            streaming: false,
-            headers: Vec::new(),
-        }
+        let (content_type, pieces, streaming) = (JSON, vec![body.into()], false);
+        Self { format, status, content_type, pieces, streaming, headers: Vec::new() }
     }
 
     pub(super) fn json(format: WireFormat, value: &Value) -> Self {
@@ -60,14 +54,8 @@ impl StagedAnswer {
 
     pub(super) fn stream(format: WireFormat, events: Vec<String>) -> Self {
         let pieces = events.into_iter().map(Bytes::from).collect();
-        Self {
-            format,
-            status: 200,
-            content_type: EVENTS,
-            pieces,
-            streaming: true,
-            headers: Vec::new(),
-        }
+        let whole = Self::whole(format, 200, Bytes::new());
+        Self { content_type: EVENTS, pieces, streaming: true, ..whole }
     }
 
     /// The same with a header.
@@ -106,7 +94,10 @@ pub(super) fn answer(
         }
         // `held` has answered it.
         MockOperation::Held(..) => return StagedAnswer::json(format, &Value::Null),
-        MockOperation::Generate | MockOperation::CountTokens | MockOperation::Token => {}
+        MockOperation::Generate
+        | MockOperation::CountTokens
+        | MockOperation::Token
+        | MockOperation::AwsKeys(_) => {}
     }
     let body = match body {
         Ok(body) => body,

@@ -16,6 +16,7 @@ use pingora::proxy::Session;
 use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
+use crate::domain::cloud::ClaudeCloud;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::ProviderId;
 use crate::domain::named_model::MAX_MODEL_NAME;
@@ -89,7 +90,7 @@ async fn ask(
 /// The models of all pages that arrive in time.
 async fn models_of(provider: &Provider, deadline: Instant) -> Option<Vec<String>> {
     // It has no list.
-    if provider.is_vertex_claude() {
+    if provider.cloud != ClaudeCloud::None {
         return None;
     }
     let format = provider.kind.format();

@@ -16,6 +16,7 @@ use crate::formats::convert::{self, ReplyContext, ReplyProblem, StreamConverter,
 use crate::formats::count;
 use crate::formats::embeddings::{self, EmbeddingsReply};
 use crate::formats::error::{self, ErrorReply, UpstreamError, words};
+use crate::formats::event_stream;
 use crate::formats::native::safeguards::reply::CheckedReply;
 use crate::formats::usage::{Bill, HideUsageChunk, ReplyState, UsageReader};
 use crate::proxy::blocking::INLINE_MAX;
@@ -158,9 +159,23 @@ impl ReshapedReply {
     }
 
     /// Whether the client gets less or more than the provider sent, although nothing was converted.
-    pub(in crate::proxy) const fn is_changed(&self) -> bool {
+    pub(in crate::proxy) fn is_changed(&self) -> bool {
         let is_described = matches!(self.shape, Shape::Described(_));
-        self.bom.has_removed() || self.check.is_some() || is_described
+        let is_framed = self.framed().is_some();
+        self.bom.has_removed() || self.check.is_some() || is_described || is_framed
+    }
+
+    /// The decoder of AWS's frames, if the reply has them.
+    fn framed(&self) -> Option<&event_stream::Decoder> {
+        match self.decoder.as_deref() {
+            Some(StreamDecoder::EventStream(decoder)) => Some(decoder),
+            _ => None,
+        }
+    }
+
+    /// The status that an error within the reply stands for, if it says so.
+    pub(in crate::proxy) fn error_status(&self) -> Option<u16> {
+        self.framed()?.exception_status()
     }
 
     /// Takes a decoded piece and returns the bytes for the client. Check [`ReshapedReply::problem`]

@@ -182,7 +182,9 @@ pub(in crate::proxy) fn coding_refusal(error: CodingError) -> Refusal {
     match error {
         CodingError::Unknown => Refusal::UnknownEncoding,
         CodingError::BudgetExceeded => Refusal::BodyBudgetExceeded,
-        CodingError::Damaged | CodingError::TooLarge => Refusal::DamagedEncoding,
+        CodingError::Damaged | CodingError::TooLarge | CodingError::Frame(_) => {
+            Refusal::DamagedEncoding
+        }
     }
 }
 

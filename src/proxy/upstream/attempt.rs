@@ -6,8 +6,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use http::HeaderValue;
-
 use super::failure::Failure;
 use super::health_ticket::HealthTicket;
 use super::incoming::Incoming;
@@ -20,6 +18,7 @@ use crate::policy::classify::Counts;
 use crate::policy::failure::NetworkFailure;
 use crate::proxy::context::RequestContext;
 use crate::upstream::Link;
+use crate::upstream::tokens::AccessToken;
 
 /// An attempt at a provider.
 pub struct Attempt {
@@ -37,8 +36,9 @@ pub struct Attempt {
     pub began: Instant,
     /// The link of the connection; `None` before `upstream_peer` has chosen one.
     pub link: Option<Arc<Link>>,
-    /// The access token, where the provider's credential is exchanged for one.
-    pub token: Option<HeaderValue>,
+    /// The access token, or what signs requests, where the provider's credential is exchanged for
+    /// one.
+    pub token: Option<AccessToken>,
     timing: Timing,
     /// The complete request was sent and no error has come: the provider may be working on it, and
     /// may bill for it.
@@ -89,8 +89,7 @@ impl Attempt {
 
     /// What no message and no error may have: the provider's secrets, and its access token.
     pub fn secrets(&self) -> Vec<Secret> {
-        let token = self.token.as_ref().and_then(|token| token.to_str().ok());
-        let token = token.and_then(|token| token.strip_prefix("Bearer ")).map(Secret::new);
+        let token = self.token.iter().flat_map(AccessToken::secrets);
         self.provider.secrets().cloned().chain(token).collect()
     }
 

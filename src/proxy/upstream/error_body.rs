@@ -3,15 +3,17 @@
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use http::header::{CONTENT_ENCODING, HeaderName, RETRY_AFTER};
+use http::header::{CONTENT_ENCODING, DATE, HeaderName, RETRY_AFTER};
 use pingora::http::ResponseHeader;
 
 use super::failure::{ErrorStatus, Failure};
 use super::timing::Bound;
+use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
 use crate::domain::usage::Usage;
 use crate::formats::bom;
 use crate::formats::error::{self, UpstreamError};
+use crate::policy::aws_error;
 use crate::policy::failure::NetworkFailure;
 use crate::proxy::coding::{self, Coding};
 
@@ -21,6 +23,7 @@ use crate::proxy::coding::{self, Coding};
 const ERROR_BODY_MAX: usize = 1024 * 1024;
 const ERROR_BODY_TIME: Duration = Duration::from_secs(5);
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
+const ERROR_TYPE: HeaderName = HeaderName::from_static("x-amzn-errortype");
 
 /// An error reply, collected before it is judged.
 pub struct ErrorBody {
@@ -28,12 +31,18 @@ pub struct ErrorBody {
     format: WireFormat,
     collected: BytesMut,
     until: Instant,
+    /// When the request was signed, if it was.
+    signed_at: Option<Timestamp>,
 }
 
 impl ErrorBody {
-    pub(super) fn new(head: &ResponseHeader, format: WireFormat) -> Self {
+    pub(super) fn new(
+        head: &ResponseHeader,
+        format: WireFormat,
+        signed_at: Option<Timestamp>,
+    ) -> Self {
         let until = Instant::now() + ERROR_BODY_TIME;
-        Self { head: Box::new(head.clone()), format, collected: BytesMut::new(), until }
+        Self { head: Box::new(head.clone()), format, collected: BytesMut::new(), until, signed_at }
     }
 
     /// The provider's status.
@@ -64,25 +73,31 @@ impl ErrorBody {
             .and_then(|mut pieces| pieces.pop())
             .unwrap_or(raw);
         let body = bom::Filter::default().pass(body);
+        let mut error = error::read(self.format, status, &body);
+        if let Some(name) = text(&self.head, &ERROR_TYPE) {
+            error = aws_error::named(error, &name);
+        }
+        if let Some(now) = self.signed_at {
+            let date = text(&self.head, &DATE);
+            if let Some(why) = aws_error::clock_skew(status, &error, date.as_deref(), now) {
+                tracing::warn!(why, "AWS refused a signature");
+                error.message = why;
+            }
+        }
         Failure::ErrorReply(ErrorStatus {
             status,
             retry_after: text(&self.head, &RETRY_AFTER).or_else(|| after_ms(&self.head)),
-            error: error::read(self.format, status, &body),
+            error,
             body,
             usage: None,
         })
     }
 }
 
-/// A success status whose body is an error: judged by the error.
-pub(super) fn in_place(error: UpstreamError, usage: Option<Usage>) -> Failure {
-    Failure::ErrorReply(ErrorStatus {
-        status: 200,
-        retry_after: None,
-        error,
-        body: Bytes::new(),
-        usage,
-    })
+/// A success status whose body is an error: judged by the error, and by the status that it stands
+/// for, if it names one.
+pub(super) fn in_place(status: u16, error: UpstreamError, usage: Option<Usage>) -> Failure {
+    Failure::ErrorReply(ErrorStatus { status, retry_after: None, error, body: Bytes::new(), usage })
 }
 
 /// Azure's form of the header, in milliseconds: as seconds.

@@ -119,7 +119,7 @@ impl ForwardedReply {
     }
 
     /// What of it decides about the client's head.
-    pub(in crate::proxy) const fn for_head(&self) -> ReplyFacts {
+    pub(in crate::proxy) fn for_head(&self) -> ReplyFacts {
         ReplyFacts {
             streamed: self.streamed,
             converted: self.converted,
@@ -241,7 +241,8 @@ impl ForwardedReply {
             };
         }
         if let Some(error) = reply.error() {
-            return Err(error_body::in_place(error, reply.usage()).into());
+            let status = reply.error_status().unwrap_or(200);
+            return Err(error_body::in_place(status, error, reply.usage()).into());
         }
         if reply.problem().is_some() {
             return Err(self.unusable().into());

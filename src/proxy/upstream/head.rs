@@ -6,10 +6,13 @@ use pingora::proxy::Session;
 
 use super::failure::Failure;
 use super::running::Running;
+use crate::domain::cloud::ClaudeCloud;
 use crate::formats::route::Operation;
 use crate::policy::failure::NetworkFailure;
 use crate::proxy::request::upload;
+use crate::upstream::aws::body_hash;
 use crate::upstream::headers::{self, HeadParts};
+use crate::upstream::tokens::AccessToken;
 
 /// Builds the head of the rendered request. `head` gives the protocol version of the connection;
 /// everything else in it is replaced.
@@ -50,7 +53,7 @@ pub(super) fn of_method(
     let parts = HeadParts {
         client: &session.req_header().headers,
         provider,
-        token: attempt.token.as_ref(),
+        token: attempt.token.as_ref().and_then(AccessToken::header),
         endpoint,
         target: &path,
         body_len: (method == Method::POST).then(|| rendered.len()),
@@ -66,13 +69,15 @@ pub(super) fn of_method(
     };
     *head = headers::build(method, &parts)
         .map_err(|e| Failure::network(NetworkFailure::Connect, e.to_string()))?;
-    if provider.is_vertex_claude() {
-        // There it is part of the body.
-        head.remove_header("anthropic-version");
-        if forwarding.route.operation == Operation::CountTokens {
-            // Betas that it accepts with a request for a reply are refused here.
-            head.remove_header("anthropic-beta");
-        }
+    headers::of_cloud(head, provider.cloud);
+    if provider.cloud == ClaudeCloud::Vertex && forwarding.route.operation == Operation::CountTokens
+    {
+        // Betas that it accepts with a request for a reply are refused here.
+        head.remove_header("anthropic-beta");
     }
-    request.propagate(head)
+    request.propagate(head)?;
+    let Some(signer) = attempt.token.as_ref().and_then(AccessToken::signer) else { return Ok(()) };
+    let hash = attempt.rendered.hash.take();
+    let hash = hash.unwrap_or_else(|| body_hash(&attempt.rendered.body));
+    signer.sign(head, (&path, &endpoint.authority), &hash, request.now())
 }

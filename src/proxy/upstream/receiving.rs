@@ -16,12 +16,16 @@ use super::forwarding::Forwarding;
 use super::incoming::Incoming;
 use super::rendered::ReplyForm;
 use super::running::Running;
+use crate::domain::cloud::ClaudeCloud;
 use crate::domain::endpoint::ApiEndpoint;
 use crate::domain::format::WireFormat;
+use crate::domain::provider_auth::ProviderAuth;
 use crate::formats::convert::StreamConverter;
 use crate::formats::count;
+use crate::formats::event_stream;
 use crate::formats::route::{self, Operation, UploadCall};
 use crate::formats::usage::{BodyKind, UsageReader};
+use crate::policy::aws_error;
 use crate::policy::failure::UnusableReply;
 use crate::proxy::body_budget::BodyReservation;
 use crate::proxy::coding::{Coding, StreamDecoder};
@@ -44,7 +48,9 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     note_refused_token(request, attempt, head);
     if !head.status.is_success() {
         attempt.may_have_made = false;
-        attempt.incoming = Incoming::Error(Box::new(ErrorBody::new(head, format)));
+        let is_signed = attempt.provider.auth == ProviderAuth::AwsSigv4;
+        let signed_at = is_signed.then(|| request.now());
+        attempt.incoming = Incoming::Error(Box::new(ErrorBody::new(head, format, signed_at)));
         return Ok(());
     }
     attempt.is_billable = false;
@@ -55,10 +61,20 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     if begins_with(content_type, b"text/html") && !is_content {
         return Err(unusable(UnusableReply::Html).into());
     }
-    let decoder = Coding::of(head.headers.get(CONTENT_ENCODING))
+    let mut decoder = Coding::of(head.headers.get(CONTENT_ENCODING))
         .and_then(StreamDecoder::new)
         .map_err(|_| unusable(UnusableReply::WrongFormat))?
         .map(Box::new);
+    let mut content_type = content_type;
+    if attempt.provider.cloud == ClaudeCloud::Bedrock
+        && begins_with(content_type, event_stream::CONTENT_TYPE)
+    {
+        if decoder.is_some() {
+            return Err(unusable(UnusableReply::WrongFormat).into());
+        }
+        decoder = Some(Box::new(StreamDecoder::EventStream(Box::default())));
+        content_type = b"text/event-stream";
+    }
     let form = std::mem::take(&mut attempt.rendered.reply);
     let endpoint = forwarding.route.operation.endpoint();
     let converted = form.is_converted();
@@ -138,10 +154,16 @@ pub(in crate::proxy) fn replace_address(
     head.insert_header(upload::ADDRESS, own)
 }
 
-/// Drops the access token that the provider refuses.
+/// Drops the access token that the provider refuses. AWS refuses keys with 403, and says so in a
+/// header.
 fn note_refused_token(request: &RequestContext, attempt: &Attempt, head: &ResponseHeader) {
-    if head.status == StatusCode::UNAUTHORIZED
-        && let Some(token) = &attempt.token
+    if let Some(token) = &attempt.token
+        && (head.status == StatusCode::UNAUTHORIZED
+            || head.status == StatusCode::FORBIDDEN
+                && head
+                    .headers
+                    .get("x-amzn-errortype")
+                    .is_some_and(|name| name.to_str().is_ok_and(aws_error::refuses_keys)))
     {
         request.gateway.upstreams.token_refused(&attempt.provider, token);
     }

@@ -15,16 +15,18 @@ use super::attempt::Attempt;
 use super::failure::Failure;
 use super::forwarding::Forwarding;
 use super::rendered::{Rendered, ReplyForm};
+use crate::domain::cloud::ClaudeCloud;
 use crate::domain::endpoint::{ApiEndpoint, ReplyFigures};
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{RequestId, UserId};
 use crate::domain::key::CacheTtl;
 use crate::domain::price::Price;
 use crate::domain::provider::{InstructionsStrategy, Provider};
+use crate::domain::provider_auth::ProviderAuth;
 use crate::domain::trace::TraceId;
 use crate::formats::convert::{self, RequestOptions, proofs};
 use crate::formats::native::safeguards::{self, reply::CheckedReply};
-use crate::formats::native::vertex;
+use crate::formats::native::{bedrock, vertex};
 use crate::formats::peek::{self, Peek, PeekLimits};
 use crate::formats::route::{self, Operation};
 use crate::formats::{count, edit, embeddings, responses::instructions};
@@ -37,6 +39,7 @@ use crate::proxy::context::RequestContext;
 use crate::proxy::gateway::Gateway;
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::request::intake::Inbound;
+use crate::upstream::aws::body_hash;
 
 /// The body was within the configured depth when it arrived.
 const DEPTH: PeekLimits = PeekLimits { max_depth: 1024 };
@@ -56,6 +59,8 @@ struct RenderSource {
     query: Option<String>,
     /// The client's version of the native format, for a provider that has it in the body.
     version: Option<String>,
+    /// The client's betas, the same.
+    client_betas: Vec<String>,
     model_in_path: bool,
     operation: Operation,
     /// Tool calls are checked by the gateway if the provider does not.
@@ -89,9 +94,11 @@ pub(super) async fn render(
     attempt: &Attempt,
 ) -> pingora::Result<Rendered> {
     let mut source = RenderSource::of(request, forwarding, attempt);
-    if attempt.provider.is_vertex_claude() && request.format == WireFormat::Native {
-        let version = session.req_header().headers.get("anthropic-version");
-        source.version = version.and_then(|version| Some(version.to_str().ok()?.to_owned()));
+    if attempt.provider.cloud != ClaudeCloud::None && request.format == WireFormat::Native {
+        let values = |name| session.req_header().headers.get_all(name).into_iter();
+        let texts = |name| values(name).filter_map(|value| Some(value.to_str().ok()?.to_owned()));
+        source.version = texts("anthropic-version").next();
+        source.client_betas = texts("anthropic-beta").collect();
     }
     let rendered = if source.inbound.body_len() <= INLINE_MAX {
         source.render()
@@ -125,6 +132,7 @@ impl RenderSource {
             format: ctx.format,
             query: ctx.head.query.clone(),
             version: None,
+            client_betas: Vec::new(),
             model_in_path: forwarding.route.model_in_path.is_some(),
             operation: forwarding.route.operation.clone(),
             checks: ctx.live.safeguards.model.is_some(),
@@ -188,18 +196,40 @@ impl RenderSource {
                 rendered.body = body;
             }
         }
-        if self.provider.is_vertex_claude() {
-            let counted = self.counts_tokens().then_some(&*self.model);
-            let version = self.version.as_deref();
-            // The copies that the edit makes.
-            let len = rendered.body.iter().map(Bytes::len).sum::<usize>();
-            let mut reservation = BodyReservation::new(&self.gateway.bodies, self.user);
-            reservation.hold_beside_body(2 * len, self.most)?;
-            let body = vertex::body(&rendered.body, version, counted);
-            rendered.body = body.ok_or(Refusal::Internal)?;
-            rendered.query = None;
+        if self.provider.cloud != ClaudeCloud::None {
+            self.for_cloud(&mut rendered)?;
+        }
+        if self.provider.auth == ProviderAuth::AwsSigv4 {
+            rendered.hash = Some(body_hash(&rendered.body));
         }
         Ok(rendered)
+    }
+
+    /// Makes the body that the cloud takes.
+    fn for_cloud(&self, rendered: &mut Rendered) -> Result<(), Refusal> {
+        // The copies that the edit makes; a token count has the body within a text.
+        let len = rendered.body.iter().map(Bytes::len).sum::<usize>();
+        let mut reservation = BodyReservation::new(&self.gateway.bodies, self.user);
+        let copies = if self.counts_tokens() { 5 } else { 2 };
+        reservation.hold_beside_body(copies * len, self.most)?;
+        let body = if self.provider.cloud == ClaudeCloud::Vertex {
+            let counted = self.counts_tokens().then_some(&*self.model);
+            vertex::body(&rendered.body, self.version.as_deref(), counted)
+        } else {
+            let sent = self.client_betas.iter().flat_map(|value| value.split(',')).map(str::trim);
+            let own = std::mem::take(&mut rendered.betas).iter().copied();
+            let sent = sent.filter(|beta| !rendered.without_betas.contains(beta));
+            let betas = bedrock::betas(sent.chain(own));
+            if self.counts_tokens() {
+                rendered.reply = ReplyForm::Count;
+                bedrock::count(&rendered.body, &betas)
+            } else {
+                bedrock::body(&rendered.body, &betas)
+            }
+        };
+        rendered.body = body.ok_or(Refusal::Internal)?;
+        rendered.query = None;
+        Ok(())
     }
 
     fn counts_tokens(&self) -> bool {

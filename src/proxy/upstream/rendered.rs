@@ -19,6 +19,8 @@ pub(in crate::proxy) struct Rendered {
     pub betas: &'static [&'static str],
     /// Betas of the client that the provider does not get.
     pub without_betas: &'static [&'static str],
+    /// The hash of the body, if the request is signed.
+    pub hash: Option<String>,
     /// The reply's tool calls are to be checked: what they are for.
     pub check: Option<Box<CheckedReply>>,
 }
@@ -47,7 +49,8 @@ impl ReplyForm {
 
 impl Rendered {
     pub(super) const fn new(body: Vec<Bytes>, query: Option<String>, reply: ReplyForm) -> Self {
-        Self { body, sent: 0, query, reply, betas: &[], without_betas: &[], check: None }
+        let (hash, check) = (None, None);
+        Self { body, sent: 0, query, reply, betas: &[], without_betas: &[], hash, check }
     }
 
     /// Bytes of the body, before it is sent.

@@ -25,7 +25,8 @@ use crate::upstream::proxy::Proxy;
 use crate::upstream::proxy_error::ProxyAddressError;
 use crate::upstream::resolve::Resolver;
 
-const TIME_LIMIT: Duration = Duration::from_secs(10);
+/// For an answer.
+pub(in crate::upstream) const TIME_LIMIT: Duration = Duration::from_secs(10);
 /// Bytes of an answer.
 const MAX_BYTES: usize = 64 * 1024;
 /// Characters of an error that are kept.
@@ -36,7 +37,7 @@ const USUAL_LIFE: i64 = 300;
 const HIDDEN: usize = 8;
 
 /// A request to a token endpoint.
-pub(super) struct TokenRequest {
+pub(in crate::upstream) struct TokenRequest {
     method: Method,
     url: String,
     headers: Vec<(HeaderName, String)>,
@@ -53,11 +54,11 @@ pub(super) struct Issued {
 }
 
 /// Sends such requests for one provider, through its proxy.
-pub(super) struct Exchange(Option<Result<Arc<Proxy>, ProxyAddressError>>);
+pub(in crate::upstream) struct Exchange(Option<Result<Arc<Proxy>, ProxyAddressError>>);
 
 impl TokenRequest {
     /// Posts a form.
-    pub(super) fn form(url: &str, fields: Vec<(&str, String)>) -> Self {
+    pub(in crate::upstream) fn form(url: &str, fields: Vec<(&str, String)>) -> Self {
         let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         let pairs = fields.iter().map(|(name, value)| [encoded(name), encoded(value)].join("="));
         let body = pairs.collect::<Vec<_>>().join("&");
@@ -78,17 +79,32 @@ impl TokenRequest {
         request.with(http::header::AUTHORIZATION, format!("Bearer {token}"))
     }
 
+    /// Puts an empty body.
+    pub(in crate::upstream) fn put(url: String) -> Self {
+        Self { method: Method::PUT, ..Self::get(url) }
+    }
+
     /// Gets.
-    pub(super) fn get(url: String) -> Self {
+    pub(in crate::upstream) fn get(url: String) -> Self {
         let (headers, body, secrets) = Default::default();
         Self { method: Method::GET, url, headers, body, secrets }
     }
 
     /// With one more header.
-    pub(super) fn with(mut self, name: HeaderName, value: String) -> Self {
+    pub(in crate::upstream) fn with(mut self, name: HeaderName, value: String) -> Self {
         self.secrets.push(value.clone());
         self.headers.push((name, value));
         self
+    }
+
+    /// Its address.
+    pub(in crate::upstream) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Its body.
+    pub(in crate::upstream) fn body(&self) -> &str {
+        &self.body
     }
 
     fn built(&self) -> Result<Request<Full<Bytes>>, String> {
@@ -128,9 +144,7 @@ impl Exchange {
     /// # Errors
     /// There is none. The text can be shown.
     pub(super) async fn text(&self, request: &TokenRequest) -> Result<String, String> {
-        let asked = timeout(TIME_LIMIT, self.ask(request)).await;
-        let late = |_| format!("no answer within {} s", TIME_LIMIT.as_secs());
-        let (status, body) = asked.map_err(late)??;
+        let (status, body) = self.answer(request, TIME_LIMIT).await?;
         let body = String::from_utf8_lossy(&body).into_owned();
         if (200..300).contains(&status) {
             return Ok(body);
@@ -156,6 +170,19 @@ impl Exchange {
         let text = text.filter(|text| !text.is_empty());
         let text = text.ok_or("the token endpoint answered without access_token")?.to_owned();
         Ok(Issued { text, life_ms: life(&answer, now).clamp(1, 86_400) * 1000 })
+    }
+
+    /// The status and the body of an answer, which may take so long.
+    ///
+    /// # Errors
+    /// There is none. The text can be shown.
+    pub(in crate::upstream) async fn answer(
+        &self,
+        request: &TokenRequest,
+        limit: Duration,
+    ) -> Result<(u16, Vec<u8>), String> {
+        let late = |_| format!("no answer within {} s", limit.as_secs());
+        timeout(limit, self.ask(request)).await.map_err(late)?
     }
 
     async fn ask(&self, request: &TokenRequest) -> Result<(u16, Vec<u8>), String> {
@@ -197,7 +224,7 @@ fn uri(url: &str) -> Result<Uri, String> {
 }
 
 /// Whether a credential may be sent there: by HTTPS, or to this machine itself.
-pub(super) fn checked(url: String) -> Result<String, String> {
+pub(in crate::upstream) fn checked(url: String) -> Result<String, String> {
     let is_allowed = uri(&url).is_ok_and(|uri| match uri.scheme_str() {
         Some("https") => uri.host().is_some(),
         Some("http") => ip(&uri).is_some_and(|ip| ip.is_loopback()),
@@ -210,7 +237,7 @@ pub(super) fn checked(url: String) -> Result<String, String> {
 }
 
 /// Whether a machine's own endpoint may be there: also on its link.
-pub(super) fn checked_here(url: String) -> Result<String, String> {
+pub(in crate::upstream) fn checked_here(url: String) -> Result<String, String> {
     let is_http_here = uri(&url).is_ok_and(|uri| uri.scheme_str() == Some("http") && is_here(&uri));
     if is_http_here {
         return Ok(url);

@@ -1,4 +1,5 @@
-//! Access tokens of clouds: a provider's credential is exchanged for one, which its requests carry.
+//! Access tokens of clouds: a provider's credential is exchanged for one, which its requests carry,
+//! or for keys, which sign them.
 //!
 //! A token is fetched once for all requests that need it, and renewed before it expires: one
 //! request fetches the next one while the others use the present one. One that the provider refuses
@@ -7,12 +8,13 @@
 //! See docs/decisions/44-access-tokens-with-ring.md.
 
 mod entra;
-mod exchange;
+pub(in crate::upstream) mod exchange;
 mod federation;
 mod google;
 mod jwt;
 mod machine;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::HeaderValue;
@@ -22,10 +24,12 @@ use tokio::time::timeout;
 use self::entra::Entra;
 use self::exchange::Exchange;
 use self::google::Google;
+use crate::config::process_env;
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
 use crate::domain::provider_auth::ProviderAuth;
 use crate::domain::secret::Secret;
+use crate::upstream::aws::{AwsCredential, Environment, Signer};
 
 /// How long before its end a token is renewed; half of its life, if that is shorter.
 const EARLY_MS: i64 = 300_000;
@@ -40,6 +44,55 @@ const FAILURE_LIFE: Duration = Duration::from_secs(5);
 enum Grant {
     Google(Google),
     Entra(Entra),
+    Aws(Box<AwsCredential>),
+}
+
+/// What a credential is exchanged for.
+#[derive(Debug, Clone)]
+pub enum AccessToken {
+    /// The value of the `Authorization` header, marked as sensitive.
+    Header(HeaderValue),
+    /// What signs each request.
+    Signer(Arc<Signer>),
+}
+
+impl AccessToken {
+    /// The value of the `Authorization` header; `None` if requests are signed.
+    pub const fn header(&self) -> Option<&HeaderValue> {
+        match self {
+            Self::Header(value) => Some(value),
+            Self::Signer(_) => None,
+        }
+    }
+
+    /// What signs requests, if they are signed.
+    pub fn signer(&self) -> Option<&Signer> {
+        match self {
+            Self::Header(_) => None,
+            Self::Signer(signer) => Some(signer),
+        }
+    }
+
+    /// What no message may have.
+    pub fn secrets(&self) -> Vec<Secret> {
+        match self {
+            Self::Header(value) => {
+                let text = value.to_str().ok().and_then(|text| text.strip_prefix("Bearer "));
+                text.map(Secret::new).into_iter().collect()
+            }
+            Self::Signer(signer) => signer.secrets().collect(),
+        }
+    }
+}
+
+impl PartialEq for AccessToken {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Header(one), Self::Header(other)) => one == other,
+            (Self::Signer(one), Self::Signer(other)) => one.is_same(other),
+            _ => false,
+        }
+    }
 }
 
 /// The tokens of one provider.
@@ -53,15 +106,14 @@ pub struct TokenSource {
 
 #[derive(Default)]
 struct TokenState {
-    token: Option<AccessToken>,
+    token: Option<KnownToken>,
     /// The last failure, and when it was.
     failed: Option<(Instant, String)>,
 }
 
 #[derive(Clone)]
-struct AccessToken {
-    /// `Bearer …`, marked as sensitive.
-    value: HeaderValue,
+struct KnownToken {
+    value: AccessToken,
     renew_at: Timestamp,
     expires_at: Timestamp,
 }
@@ -70,17 +122,49 @@ struct AccessToken {
 ///
 /// # Errors
 /// Why it cannot; the text can be shown.
-pub fn check(auth: ProviderAuth, key: &Secret) -> Result<(), String> {
-    Grant::of(auth, key).map_or(Ok(()), |grant| grant.map(|_| ()))
+pub fn check(provider: &Provider, key: &Secret) -> Result<(), String> {
+    Grant::of(provider, key, &process()).map_or(Ok(()), |grant| grant.map(|_| ()))
+}
+
+/// The environment of this process.
+fn process() -> Environment {
+    Arc::new(process_env)
 }
 
 impl Grant {
-    fn of(auth: ProviderAuth, key: &Secret) -> Option<Result<Self, String>> {
-        match auth {
-            ProviderAuth::GcpServiceAccount => Some(Google::read(key).map(Self::Google)),
+    fn of(
+        provider: &Provider,
+        key: &Secret,
+        environment: &Environment,
+    ) -> Option<Result<Self, String>> {
+        match provider.auth {
+            ProviderAuth::GcpServiceAccount => {
+                Some(Google::read(key).map(Self::Google))
+            }
             ProviderAuth::AzureEntra => Some(Entra::read(key).map(Self::Entra)),
+            ProviderAuth::AwsSigv4 => {
+                let read = AwsCredential::read(provider, key, environment);
+                Some(read.map(Box::new).map(Self::Aws))
+            }
             _ => None,
         }
+    }
+
+    async fn fetch(&self, exchange: &Exchange, now: Timestamp) -> Result<KnownToken, String> {
+        let issued = match self {
+            Self::Google(google) => google.token(exchange, google::CLOUD, now).await?,
+            Self::Entra(entra) => entra.token(exchange, now).await?,
+            Self::Aws(credential) => {
+                let (signer, expires_at) = credential.signer(exchange, now).await?;
+                let value = AccessToken::Signer(Arc::new(signer));
+                return Ok(KnownToken::until(value, expires_at.unwrap_or(Timestamp(i64::MAX)), now));
+            }
+        };
+        let value = HeaderValue::from_str(&format!("Bearer {}", issued.text));
+        let mut value = value.map_err(|_| "the access token cannot be sent in a header")?;
+        value.set_sensitive(true);
+        let expires_at = now.plus_ms(issued.life_ms);
+        Ok(KnownToken::until(AccessToken::Header(value), expires_at, now))
     }
 }
 
@@ -90,20 +174,28 @@ impl TokenSource {
     /// # Errors
     /// The credential is not of the form that the provider's `auth` needs.
     pub fn of(provider: &Provider) -> Option<Result<Self, String>> {
+        Self::within(provider, &process())
+    }
+
+    /// The same, with another environment.
+    ///
+    /// # Errors
+    /// As [`TokenSource::of`].
+    pub fn within(provider: &Provider, environment: &Environment) -> Option<Result<Self, String>> {
         let source = |grant| Self {
             grant,
             exchange: Exchange::of(provider),
             state: Mutex::default(),
             flight: tokio::sync::Mutex::default(),
         };
-        Some(Grant::of(provider.auth, &provider.key)?.map(source))
+        Some(Grant::of(provider, &provider.key, environment)?.map(source))
     }
 
-    /// The value of the `Authorization` header.
+    /// The present token.
     ///
     /// # Errors
     /// Why there is no token; the text has no credential.
-    pub async fn token(&self, now: Timestamp) -> Result<HeaderValue, String> {
+    pub async fn token(&self, now: Timestamp) -> Result<AccessToken, String> {
         let Some(token) = self.known(now) else {
             self.failed()?;
             let _flight = self.flight.lock().await;
@@ -119,7 +211,7 @@ impl TokenSource {
         let Ok(_flight) = self.flight.try_lock() else { return Ok(token.value) };
         // Also if the client of this request goes away: the next one does not try again at once.
         let renew_at = now.plus_ms(PAUSE_MS);
-        self.state.lock().token = Some(AccessToken { renew_at, ..token.clone() });
+        self.state.lock().token = Some(KnownToken { renew_at, ..token.clone() });
         let late = |_| Err("the token endpoint did not answer in time".to_owned());
         let renewed = timeout(EARLY_WAIT, self.renew(now)).await.unwrap_or_else(late);
         Ok(renewed.unwrap_or_else(|why| {
@@ -129,7 +221,7 @@ impl TokenSource {
     }
 
     /// Drops the token if it is this one: the provider refused it.
-    pub fn forget(&self, refused: &HeaderValue) {
+    pub fn forget(&self, refused: &AccessToken) {
         let mut state = self.state.lock();
         state.token.take_if(|token| token.value == *refused);
     }
@@ -142,12 +234,12 @@ impl TokenSource {
     }
 
     /// A token that has not expired.
-    fn known(&self, now: Timestamp) -> Option<AccessToken> {
+    fn known(&self, now: Timestamp) -> Option<KnownToken> {
         self.state.lock().token.clone().filter(|token| now < token.expires_at)
     }
 
-    async fn renew(&self, now: Timestamp) -> Result<HeaderValue, String> {
-        let fetched = self.fetch(now).await;
+    async fn renew(&self, now: Timestamp) -> Result<AccessToken, String> {
+        let fetched = self.grant.fetch(&self.exchange, now).await;
         let mut state = self.state.lock();
         match fetched {
             Ok(token) => {
@@ -162,24 +254,21 @@ impl TokenSource {
             }
         }
     }
+}
 
-    async fn fetch(&self, now: Timestamp) -> Result<AccessToken, String> {
-        let issued = match &self.grant {
-            Grant::Google(google) => google.token(&self.exchange, google::CLOUD, now).await?,
-            Grant::Entra(entra) => entra.token(&self.exchange, now).await?,
-        };
-        let value = HeaderValue::from_str(&format!("Bearer {}", issued.text));
-        let mut value = value.map_err(|_| "the access token cannot be sent in a header")?;
-        value.set_sensitive(true);
-        let life_ms = issued.life_ms;
-        let early = EARLY_MS.min(life_ms / 2);
-        let (renew_at, expires_at) = (now.plus_ms(life_ms - early), now.plus_ms(life_ms));
-        Ok(AccessToken { value, renew_at, expires_at })
+impl KnownToken {
+    fn until(value: AccessToken, expires_at: Timestamp, now: Timestamp) -> Self {
+        let life_ms = expires_at.since(now).max(0);
+        let renew_at = now.plus_ms(life_ms - EARLY_MS.min(life_ms / 2));
+        Self { value, renew_at, expires_at }
     }
 }
 
 /// A credential as JSON.
-fn read_json<T: serde::de::DeserializeOwned>(key: &Secret, what: &str) -> Result<T, String> {
+pub(in crate::upstream) fn read_json<T: serde::de::DeserializeOwned>(
+    key: &Secret,
+    what: &str,
+) -> Result<T, String> {
     // An error of serde may quote the text.
     let fault = |error: serde_json::Error| match error.classify() {
         serde_json::error::Category::Data if error.to_string().starts_with("missing field") => {
@@ -187,6 +276,12 @@ fn read_json<T: serde::de::DeserializeOwned>(key: &Secret, what: &str) -> Result
                 "{what} lacks a member: {}",
                 error.to_string().split(" at ").next().unwrap_or("")
             )
+        }
+        _ if error.to_string().starts_with("unknown field") => {
+            let known = error.to_string();
+            let known = known.split("expected one of ").nth(1).unwrap_or_default();
+            let known = known.split(" at line").next().unwrap_or_default();
+            format!("{what} has a member that is none of {known}")
         }
         _ => format!("{what} must be a JSON object with members of text"),
     };

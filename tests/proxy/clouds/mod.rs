@@ -1,6 +1,9 @@
 //! Providers at clouds: how their credential is sent or exchanged, their own headers, parameters
 //! and paths, and their forms of errors and streams.
 
+mod aws_keys;
+mod bedrock;
+mod bedrock_frames;
 mod identities;
 mod machine;
 mod tokens;

@@ -55,6 +55,7 @@ async fn a_service_account_signs_for_a_token() {
     let source = source(ProviderAuth::GcpServiceAccount, account(&upstream));
     let now = Timestamp(1_800_000_000_000);
     let token = source.token(now).await.unwrap();
+    let token = token.header().unwrap();
     assert!(token.is_sensitive() && token.to_str().unwrap().starts_with("Bearer mock-token-"));
     let form = forms(&upstream).await[0]["body"].as_str().unwrap().to_owned();
     assert_eq!(

@@ -13,8 +13,9 @@ function origin(url: string): string {
 /** Another password for the same proxy changes no destination. */
 const withoutPassword = (url: string) => url.replace(/^([a-z0-9]+:\/\/[^:@]*):.*@/i, "$1@");
 
-/** The credential is exchanged for an access token: it has another form than a key. */
-const isExchanged = (auth: string) => auth === "gcp-service-account" || auth === "azure-entra";
+/** The credential is exchanged for an access token or signs requests: its form is not a key's. */
+const isExchanged = (auth: string) =>
+  ["gcp-service-account", "azure-entra", "aws-sigv4"].includes(auth);
 
 /**
  * The change: the address's origin, the proxy, or the kind of the credential. `undefined` if the

@@ -72,19 +72,16 @@ export function Basics({ form, provider, isCopy, test }: Props) {
           <TextField {...field("entra_client")} mono />
         </>
       )}
-      {auth === "gcp-service-account" && (
+      {isJson(auth) && (
         <LinesField
           {...field("key")}
-          label={t("providers.keyFile")}
-          help={kept ?? t("providers.keyFileHelp")}
-          control={{
-            className: "font-mono !text-xs",
-            placeholder: '{"type": "service_account", …}',
-          }}
+          label={t(`providers.jsonKeys.${auth}.label`)}
+          help={kept ?? t(`providers.jsonKeys.${auth}.help`)}
+          control={{ className: "font-mono !text-xs", placeholder: JSON_KEYS[auth] }}
           className="sm:col-span-2"
         />
       )}
-      {auth !== "none" && auth !== "gcp-service-account" && (
+      {auth !== "none" && !isJson(auth) && (
         <TextField
           {...field("key")}
           label={t(auth === "azure-entra" ? "providers.clientSecret" : "providers.fields.key")}
@@ -113,6 +110,14 @@ export function Basics({ form, provider, isCopy, test }: Props) {
     </Section>
   );
 }
+
+/** Credentials that are entered as JSON, and how they begin. */
+const JSON_KEYS = {
+  "gcp-service-account": '{"type": "service_account", …}',
+  "aws-sigv4": '{"access_key_id": "AKIA…", "secret_access_key": "…"}',
+} as const;
+
+const isJson = (auth: string): auth is keyof typeof JSON_KEYS => auth in JSON_KEYS;
 
 /** The destination of the stored credential, as text. */
 function host(url: string | undefined): string {

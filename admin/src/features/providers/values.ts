@@ -14,6 +14,7 @@ export const AUTHS = [
   "api-key",
   "gcp-service-account",
   "azure-entra",
+  "aws-sigv4",
   "none",
 ] as const;
 export const MONEY = [

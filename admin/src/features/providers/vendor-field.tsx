@@ -20,7 +20,7 @@ export function VendorField({ form }: { form: UseFormReturn<Values> }) {
     set("provider_type", vendor.type);
     set("url", vendor.url);
     set("allowed_models", vendor.models);
-    for (const name of ["auth", "query", "path_template"] as const)
+    for (const name of ["auth", "query", "path_template", "custom_headers"] as const)
       set(name, vendor.way?.[name] ?? empty[name]);
     // Keep a name that the user typed.
     if (form.getValues("name").trim() === "" || isVendorName) set("name", vendor.name);

@@ -17,10 +17,12 @@ export interface Vendor {
   /** Patterns of its models' names; a trailing `*` matches any ending. Empty: not known here. */
   models: string[];
   /** How requests go there, where it is not as the format has it. */
-  way?: Partial<Pick<Values, "auth" | "query" | "path_template">>;
+  way?: Partial<Pick<Values, "auth" | "query" | "path_template" | "custom_headers">>;
 }
 
 const CLAUDE = ["claude-*"];
+/** As Bedrock names them, with or without the mark of several regions; short names by redirects. */
+const BEDROCK = ["anthropic.claude-*", "us.anthropic.claude-*", "global.anthropic.claude-*"];
 const OPENAI = ["gpt-*", "chatgpt-*", "codex-*", "o1*", "o3*", "o4*"];
 const GEMINI = ["gemini-*"];
 const MISTRAL = [
@@ -118,6 +120,38 @@ export const VENDORS: readonly Vendor[] = [
     "https://aiplatform.googleapis.com/v1/projects/YOUR-PROJECT/locations/global/publishers/google",
     GEMINI,
     { auth: "gcp-service-account" },
+  ),
+  vendor(
+    "bedrock-claude",
+    "Amazon Bedrock · Claude (Messages)",
+    "native",
+    "https://bedrock-runtime.us-east-1.amazonaws.com/anthropic",
+    BEDROCK,
+    { auth: "aws-sigv4" },
+  ),
+  vendor(
+    "bedrock-invoke",
+    "Amazon Bedrock · Claude (InvokeModel)",
+    "native",
+    "https://bedrock-runtime.us-east-1.amazonaws.com",
+    BEDROCK,
+    { auth: "aws-sigv4" },
+  ),
+  vendor(
+    "bedrock-openai",
+    "Amazon Bedrock · Chat Completions",
+    "chat-compatible",
+    "https://bedrock-runtime.us-east-1.amazonaws.com/openai/v1",
+    ["openai.*"],
+    { auth: "bearer" },
+  ),
+  vendor(
+    "claude-on-aws",
+    "Claude Platform on AWS",
+    "native",
+    "https://aws-external-anthropic.us-east-1.api.aws",
+    CLAUDE,
+    { custom_headers: "anthropic-workspace-id = YOUR-WORKSPACE" },
   ),
   vendor("ollama", "Ollama", "chat-compatible", "http://127.0.0.1:11434", []),
 ];

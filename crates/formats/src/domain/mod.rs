@@ -3,9 +3,11 @@
 //! Pure data with its own small rules. No I/O, no clock, no dependency on any other module.
 
 pub mod alias;
+pub mod aws_host;
 pub mod batch;
 pub mod cache_miss;
 pub mod clock;
+pub mod cloud;
 pub mod credentials;
 pub mod effort;
 pub mod endpoint;
@@ -83,7 +85,7 @@ mod tests {
             [ProviderType::Native, ProviderType::NativeAuth, ProviderType::Responses],
             [ProviderType::Chat, ProviderType::AltCli],
             [ProviderAuth::Auto, ProviderAuth::XApiKey, ProviderAuth::XGoogApiKey],
-            [ProviderAuth::GcpServiceAccount, ProviderAuth::AzureEntra],
+            [ProviderAuth::GcpServiceAccount, ProviderAuth::AzureEntra, ProviderAuth::AwsSigv4],
             [InstructionsStrategy::Auto, InstructionsStrategy::ForceOfficial],
             [InstructionsStrategy::KeepOriginal],
             [Role::Admin, Role::User],

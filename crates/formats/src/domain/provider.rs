@@ -7,6 +7,7 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
 use super::clock::Timestamp;
+use super::cloud::ClaudeCloud;
 use super::credentials::Credentials;
 use super::feature_policy::FeaturePolicy;
 use super::format::WireFormat;
@@ -133,6 +134,9 @@ pub struct Provider {
     pub key: Secret,
     /// The protocol of its requests, and the usual header of its credential.
     pub kind: ProviderType,
+    /// The form of its calls, by type and address: set with the credentials.
+    #[serde(skip)]
+    pub cloud: ClaudeCloud,
     /// How its credential is sent.
     #[serde(default)]
     pub auth: ProviderAuth,
@@ -224,9 +228,6 @@ pub struct Provider {
     pub deleted_at: Option<Timestamp>,
 }
 
-/// Ends the address of Claude at Vertex AI.
-const VERTEX_CLAUDE: &str = "/publishers/anthropic";
-
 /// The host of an address.
 fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
@@ -244,6 +245,7 @@ impl Provider {
             url: String::new(),
             key: Secret::default(),
             kind: ProviderType::Native,
+            cloud: ClaudeCloud::None,
             auth: ProviderAuth::Auto,
             custom_headers: Vec::new(),
             credentials: Vec::new(),
@@ -355,8 +357,9 @@ impl Provider {
             }
     }
 
-    /// Sets its credentials and its own headers.
+    /// Sets its credentials, its own headers, and the form of its calls.
     pub fn set_credentials(&mut self, credentials: Credentials) {
+        self.cloud = ClaudeCloud::of(self.kind, &self.url);
         self.custom_headers = credentials.sent_headers();
         self.header_secrets = credentials.further_secrets();
         self.proxy_password = credentials.proxy_password.clone();
@@ -393,18 +396,11 @@ impl Provider {
         all.filter(|secret| !secret.expose().is_empty())
     }
 
-    /// Whether it is the address of Claude at Google's Vertex AI, which ends with
-    /// `/publishers/anthropic`: the model is part of its paths, and its version of the body.
-    pub fn is_vertex_claude(&self) -> bool {
-        self.kind.format() == WireFormat::Native
-            && self.url.trim_end_matches('/').ends_with(VERTEX_CLAUDE)
-    }
-
     /// Whether paths of calls to it have the model's name.
     pub fn names_models_in_paths(&self) -> bool {
         self.kind.format() == WireFormat::AltCli
             || self.path_template.as_deref().is_some_and(path_template::names_model)
-            || self.is_vertex_claude()
+            || self.cloud != ClaudeCloud::None
     }
 
     /// The model name for this provider if the client requests `requested`.

@@ -30,6 +30,9 @@ pub enum ProviderAuth {
     /// An access token of Microsoft Entra ID for the application whose secret (JSON) is the
     /// credential.
     AzureEntra,
+    /// Each request is signed with the keys of AWS (Signature Version 4) that the credential (JSON)
+    /// has or names.
+    AwsSigv4,
 }
 
 impl ProviderAuth {
@@ -43,20 +46,21 @@ impl ProviderAuth {
         text.parse().ok()
     }
 
-    /// Whether the credential itself is not sent, but an access token that it is exchanged for.
+    /// Whether the credential itself is not sent, but an access token that it is exchanged for, or
+    /// a signature.
     pub const fn is_exchanged(self) -> bool {
-        matches!(self, Self::GcpServiceAccount | Self::AzureEntra)
+        matches!(self, Self::GcpServiceAccount | Self::AzureEntra | Self::AwsSigv4)
     }
 
     /// The header of the credential or the token of a provider of this type, and what stands before
-    /// it; `None` if nothing is sent.
+    /// it; `None` if nothing is sent, or a signature.
     pub fn header(self, kind: ProviderType) -> Option<(HeaderName, &'static str)> {
         const BEARER: (HeaderName, &str) = (AUTHORIZATION, "Bearer ");
         const X_API_KEY: (HeaderName, &str) = (HeaderName::from_static("x-api-key"), "");
         const X_GOOG_API_KEY: (HeaderName, &str) = (HeaderName::from_static("x-goog-api-key"), "");
         const API_KEY: (HeaderName, &str) = (HeaderName::from_static("api-key"), "");
         Some(match (self, kind) {
-            (Self::None, _) => return None,
+            (Self::None | Self::AwsSigv4, _) => return None,
             (Self::XApiKey, _) | (Self::Auto, ProviderType::Native) => X_API_KEY,
             (Self::XGoogApiKey, _) | (Self::Auto, ProviderType::AltCli) => X_GOOG_API_KEY,
             (Self::ApiKey, _) => API_KEY,

@@ -150,10 +150,12 @@ pub fn of_reply(body: &[u8]) -> Option<u64> {
         input_tokens: Option<u64>,
         #[serde(default, rename = "totalTokens", deserialize_with = "number::whole")]
         total_tokens: Option<u64>,
+        #[serde(default, rename = "inputTokens", deserialize_with = "number::whole")]
+        at_bedrock: Option<u64>,
     }
     let count = serde_json::from_slice::<Count>(body).ok();
     let count = count.filter(|_| body.trim_ascii_start().starts_with(b"{"))?;
-    count.input_tokens.or(count.total_tokens)
+    count.input_tokens.or(count.total_tokens).or(count.at_bedrock)
 }
 
 /// The answer to a request for a token count, in a format.

@@ -13,6 +13,7 @@ pub mod edit;
 pub mod embeddings;
 pub mod endpoint_ask;
 pub mod error;
+pub mod event_stream;
 pub mod form;
 pub mod framing;
 pub mod invoice;

@@ -88,6 +88,7 @@ const CLIENT_KINDS: &[&str] = &[
     "badrequesterror",
     "validation_error",
     "unprocessable_entity",
+    "validationexception",
 ];
 
 /// Phrases of problems that the operator must fix, in lower case: another provider may succeed.
@@ -101,11 +102,23 @@ const OPERATOR_PHRASES: &[&str] = &[
     "invalid url",
     "unknown request url",
     "organization has been disabled",
+    // Bedrock: the model's name at this provider.
+    "model identifier is invalid",
+    "on-demand throughput",
 ];
 
 /// Codes and types of errors about a credential.
-const INVALID_KEY_NAMES: [&str; 4] =
-    ["invalid_api_key", "authentication_error", "api_key_invalid", "account_deactivated"];
+const INVALID_KEY_NAMES: [&str; 8] = [
+    "invalid_api_key",
+    "authentication_error",
+    "api_key_invalid",
+    "account_deactivated",
+    // AWS
+    "unrecognizedclientexception",
+    "invalidsignatureexception",
+    "missingauthenticationtokenexception",
+    "expiredtokenexception",
+];
 
 /// How messages of such errors begin, in lower case. Further on, a message may repeat the client's
 /// text.

@@ -17,8 +17,9 @@ use http::request::Parts;
 use serde_json::Value;
 
 use super::ask::{self, MockAsk};
+use super::aws;
 use super::cloud;
-use super::path::{MockOperation, Route};
+use super::path::{MockCloud, MockOperation, Route};
 use super::wire::WireFault;
 use tollgate_formats::domain::format::WireFormat;
 
@@ -36,6 +37,7 @@ pub(super) fn method(route: &Route, parts: &Parts) -> Result<(), WireFault> {
             Method::DELETE
         }
         MockOperation::Stored(..) => Method::GET,
+        MockOperation::AwsKeys(service) => aws::method(*service),
         MockOperation::Held(_, _, rest) if rest == "cancel" => Method::POST,
         MockOperation::Held(_, _, rest) if rest.is_empty() && parts.method == Method::DELETE => {
             Method::DELETE
@@ -65,6 +67,7 @@ pub(super) fn credential(
 ) -> Option<String> {
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = header("authorization").and_then(|value| value.strip_prefix("Bearer "));
+    let bearer = bearer.or_else(|| aws::key_id(parts));
     let azure = || header("api-key");
     let found = match format {
         WireFormat::Native => header("x-api-key").or_else(azure).or(bearer),
@@ -159,7 +162,10 @@ pub(super) fn request(
     let counting = route.operation == MockOperation::CountTokens;
     models::check(format, &asked.model, inner)?;
     match format {
-        WireFormat::Native if !route.vertex && !parts.headers.contains_key("anthropic-version") => {
+        WireFormat::Native
+            if route.cloud == MockCloud::None
+                && !parts.headers.contains_key("anthropic-version") =>
+        {
             Err(WireFault::bad("anthropic-version: header is required"))
         }
         WireFormat::Native => native::check(body, counting, &parts.headers),

@@ -181,6 +181,6 @@ pub(in crate::admin) fn check_key(provider: &Provider, key: &Secret) -> Result<(
         let is_sent = key.expose().bytes().all(|byte| byte.is_ascii_graphic());
         return if is_sent { Ok(()) } else { Err(refusal(Reason::MustBeHeaderText)) };
     }
-    tokens::check(provider.auth, key)
+    tokens::check(provider, key)
         .map_err(|why| refusal(Reason::CredentialUnfit).with("detail", why.into()))
 }

@@ -20,12 +20,14 @@ use crate::admin::call::{AuditChange, Call};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::reasons::Reason;
 use crate::admin::records::provider::ProviderTest;
+use crate::domain::cloud::ClaudeCloud;
 use crate::domain::credentials::Credentials;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::{Provider, ProviderType};
 use crate::domain::provider_auth::ProviderAuth;
-use crate::formats::native::vertex;
+use crate::domain::secret::Secret;
+use crate::formats::native::{bedrock, vertex};
 use crate::store::StoredProvider;
 use crate::upstream::endpoint::ProviderCall as Upstream;
 use crate::upstream::probe::probe;
@@ -245,11 +247,12 @@ async fn listed(provider: &Provider) -> (Report, Vec<String>) {
 /// The smallest sensible request.
 fn request(provider: &Provider, model: &str) -> String {
     let body = body(provider.kind.format(), model).to_string();
-    let at_vertex = || vertex::body(&[body.clone().into()], None, None)?.pop();
-    match provider.is_vertex_claude().then(at_vertex).flatten() {
-        Some(edited) => String::from_utf8_lossy(&edited).into_owned(),
-        None => body,
-    }
+    let edited = match provider.cloud {
+        ClaudeCloud::None => return body,
+        ClaudeCloud::Vertex => vertex::body(&[body.clone().into()], None, None),
+        ClaudeCloud::Bedrock => bedrock::body(&[body.clone().into()], &[]),
+    };
+    edited.map_or(body, |edited| String::from_utf8_lossy(&edited.concat()).into_owned())
 }
 
 fn body(format: WireFormat, model: &str) -> Value {

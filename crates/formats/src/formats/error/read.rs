@@ -162,9 +162,9 @@ const fn bare(message: String) -> UpstreamError {
 }
 
 /// Bodies without an `error` member: `{message}`, `{detail}` (a text, or a list of `{msg}`),
-/// `{errors: [{message}]}`, `{msg}`.
+/// `{errors: [{message}]}`, `{msg}`. AWS also writes `{Message}`.
 fn message_of_relatives(object: &serde_json::Map<String, Value>) -> Option<String> {
-    ["message", "detail", "msg", "errors", "fault", "faultstring"]
+    ["message", "Message", "detail", "msg", "errors", "fault", "faultstring"]
         .iter()
         .find_map(|k| object.get(*k))
         .and_then(message_text)

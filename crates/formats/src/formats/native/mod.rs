@@ -3,7 +3,9 @@
 //! Shapes follow the vendor's own SDK types. It depends on no other format.
 
 mod accepts;
+pub mod bedrock;
 mod generation;
+mod members;
 mod message_write;
 pub mod reply_read;
 pub mod reply_write;

@@ -1,13 +1,9 @@
 //! Claude at Google's Vertex AI: the model is part of the path, and the body has the version of its
 //! form instead.
 
-use std::fmt;
-
 use bytes::Bytes;
-use serde::de::{Deserializer, MapAccess, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
-use serde_json::Value;
-use serde_json::value::RawValue;
+
+use super::members::BodyMembers;
 
 /// The version there that the format's first version has.
 const VERSION: &str = "vertex-2023-10-16";
@@ -31,89 +27,23 @@ pub fn model_name(model: &str) -> String {
 /// header, if there is one. `counted`: the model of a request for a token count, which stays in the
 /// body.
 pub fn body(body: &[Bytes], version: Option<&str>, counted: Option<&str>) -> Option<Vec<Bytes>> {
-    let whole = body.concat();
-    let mut members: BodyMembers = serde_json::from_slice(&whole).ok()?;
-    let raw = |json: String| RawValue::from_string(json).ok();
-    members.0.retain(|(name, _)| !matches!(name.as_str(), "model" | "output_format"));
-    for (name, value) in &mut members.0 {
-        let may_have_marks =
-            matches!(name.as_str(), "cache_control" | "system" | "messages" | "tools");
-        if may_have_marks && value.get().contains("\"scope\"") {
-            // What this reader does not take, such as a number that is too large, stays as it is.
-            let Ok(mut tree) = serde_json::from_str::<Value>(value.get()) else { continue };
-            match name.as_str() {
-                "cache_control" => without_scope(&mut tree),
-                _ => each_mark(&mut tree),
-            }
-            *value = raw(tree.to_string())?;
-        }
-    }
-    if !members.0.iter().any(|(name, _)| name == "anthropic_version") {
-        let version = version.filter(|version| NEWER.contains(version)).unwrap_or(VERSION);
-        let version = raw(Value::from(version).to_string())?;
-        members.0.insert(0, ("anthropic_version".to_owned(), version));
-    }
+    let mut members = BodyMembers::read(body)?;
+    members.remove(&["model", "output_format"]);
+    members.remove_scopes()?;
+    let version = version.filter(|version| NEWER.contains(version)).unwrap_or(VERSION);
+    members.set_first("anthropic_version", &version.into())?;
     if let Some(model) = counted {
         let ends = ["@default", "@latest"];
         let model = ends.iter().find_map(|end| model.strip_suffix(end)).unwrap_or(model);
-        let name = Value::from(model_name(model)).to_string();
-        members.0.push(("model".to_owned(), raw(name)?));
+        members.add("model", &model_name(model).into())?;
     }
-    Some(vec![serde_json::to_vec(&members).ok()?.into()])
-}
-
-/// The marks of blocks, where the format allows them: in lists, and in the content of messages and
-/// of tool results.
-fn each_mark(tree: &mut Value) {
-    for block in tree.as_array_mut().into_iter().flatten() {
-        if let Some(mark) = block.get_mut("cache_control") {
-            without_scope(mark);
-        }
-        if let Some(content) = block.get_mut("content") {
-            each_mark(content);
-        }
-    }
-}
-
-fn without_scope(mark: &mut Value) {
-    if let Some(mark) = mark.as_object_mut() {
-        mark.shift_remove("scope");
-    }
-}
-
-/// The members of an object in their order, the values as they are written.
-struct BodyMembers(Vec<(String, Box<RawValue>)>);
-
-impl<'de> Deserialize<'de> for BodyMembers {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct EachMember;
-        impl<'de> Visitor<'de> for EachMember {
-            type Value = BodyMembers;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<BodyMembers, A::Error> {
-                let mut members = Vec::with_capacity(map.size_hint().unwrap_or(8));
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(BodyMembers(members))
-            }
-        }
-        deserializer.deserialize_map(EachMember)
-    }
-}
-
-impl Serialize for BodyMembers {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
-    }
+    members.write()
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     fn edited(text: &str, counted: Option<&str>) -> String {

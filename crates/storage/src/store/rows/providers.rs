@@ -6,6 +6,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
 use super::{features, limits};
+use crate::domain::cloud::ClaudeCloud;
 use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
 use crate::domain::key::CacheTtl;
@@ -130,6 +131,7 @@ fn read(row: &AnyRow) -> Result<StoredProvider, StoreError> {
         name: fields.text("name")?,
         url: fields.text("url")?,
         key: Secret::default(),
+        cloud: ClaudeCloud::None,
         kind: fields.named("kind", ProviderType::parse)?,
         auth: fields.named("auth", ProviderAuth::parse)?,
         custom_headers: Vec::new(),

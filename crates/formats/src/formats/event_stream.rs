@@ -1,0 +1,373 @@
+//! AWS's event stream (`application/vnd.amazon.eventstream`), in which Bedrock sends replies of
+//! Claude: each frame has one event of the native format. Decoded it is that format's own stream.
+//!
+//! A frame is taken once all of it has arrived and its checksums are right. Its size is bounded
+//! before it is buffered. An exception becomes the format's error event; nothing follows it.
+
+use std::borrow::Cow;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+
+use super::error::{self, ErrorReply};
+use super::sse;
+use crate::domain::format::WireFormat;
+
+/// The type of such a stream.
+pub const CONTENT_TYPE: &[u8] = b"application/vnd.amazon.eventstream";
+
+/// Bytes of a frame, as AWS bounds them, and of its headers.
+const MAX_FRAME: usize = 16 * 1024 * 1024;
+const MAX_HEADERS: usize = 128 * 1024;
+/// The lengths and their checksum, and the checksum at the end.
+const PRELUDE: usize = 12;
+const TRAILER: usize = 4;
+
+/// The status that an exception within a stream stands for, and the native format's kind.
+const EXCEPTIONS: [(&str, u16, &str); 8] = [
+    ("throttlingException", 429, "rate_limit_error"),
+    ("serviceUnavailableException", 503, "overloaded_error"),
+    ("modelNotReadyException", 503, "overloaded_error"),
+    ("modelTimeoutException", 504, "timeout_error"),
+    ("modelStreamErrorException", 502, "api_error"),
+    ("validationException", 400, "invalid_request_error"),
+    ("accessDeniedException", 403, "permission_error"),
+    ("resourceNotFoundException", 404, "not_found_error"),
+];
+const OTHER_EXCEPTION: (u16, &str) = (500, "api_error");
+
+/// Why a stream cannot be decoded further.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// A checksum differs.
+    #[error("a frame of the event stream is damaged: its checksum differs")]
+    Checksum,
+    /// The frame is larger than AWS allows.
+    #[error("a frame of the event stream is larger than 16 MiB")]
+    TooLarge,
+    /// Lengths, headers or payload are not those of a frame.
+    #[error("a frame of the event stream cannot be read")]
+    Malformed,
+}
+
+/// Decodes a stream piece by piece.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    /// The beginning of a frame.
+    buffer: Vec<u8>,
+    exception: Option<u16>,
+    /// What is wrong with a frame, after others.
+    fault: Option<FrameError>,
+}
+
+impl Decoder {
+    /// Adds a piece, and returns the events of the frames that are complete.
+    ///
+    /// # Errors
+    /// When a frame is damaged, too large, or none.
+    pub fn push(&mut self, piece: &[u8]) -> Result<Vec<u8>, FrameError> {
+        let mut out = Vec::new();
+        if self.fault.is_none() && self.exception.is_none() {
+            self.buffer.extend_from_slice(piece);
+            self.fault = self.take_frames(&mut out).err();
+        }
+        match self.fault {
+            // The events before it do not depend on how the bytes are split.
+            Some(fault) if out.is_empty() => Err(fault),
+            _ => Ok(out),
+        }
+    }
+
+    fn take_frames(&mut self, out: &mut Vec<u8>) -> Result<(), FrameError> {
+        let mut at = 0;
+        while let Some(len) = frame_len(&self.buffer[at..])?
+            && let Some(frame) = self.buffer.get(at..at + len)
+        {
+            self.exception = take(frame, out)?;
+            at += len;
+            if self.exception.is_some() {
+                self.buffer = Vec::new();
+                return Ok(());
+            }
+        }
+        self.buffer.drain(..at);
+        Ok(())
+    }
+
+    /// The status that the exception stands for which ended the stream.
+    pub const fn exception_status(&self) -> Option<u16> {
+        self.exception
+    }
+}
+
+/// The length of the frame that begins here; `None` if its lengths have not arrived.
+fn frame_len(bytes: &[u8]) -> Result<Option<usize>, FrameError> {
+    let Some(prelude) = bytes.get(..PRELUDE) else { return Ok(None) };
+    if word(prelude, 8) != crc32fast::hash(&prelude[..8]) {
+        return Err(FrameError::Checksum);
+    }
+    let (len, headers) = (word(prelude, 0) as usize, word(prelude, 4) as usize);
+    if len > MAX_FRAME || headers > MAX_HEADERS {
+        return Err(FrameError::TooLarge);
+    }
+    if len < PRELUDE + headers + TRAILER {
+        return Err(FrameError::Malformed);
+    }
+    Ok(Some(len))
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes[at..at + 4].iter().fold(0, |word, byte| word << 8 | u32::from(*byte))
+}
+
+/// Writes a frame's event; the status of the exception, if it is one.
+fn take(frame: &[u8], out: &mut Vec<u8>) -> Result<Option<u16>, FrameError> {
+    let end = frame.len() - TRAILER;
+    if word(frame, end) != crc32fast::hash(&frame[..end]) {
+        return Err(FrameError::Checksum);
+    }
+    let payload = PRELUDE + word(frame, 4) as usize;
+    let headers = Headers::read(&frame[PRELUDE..payload]).ok_or(FrameError::Malformed)?;
+    let payload = &frame[payload..end];
+    match headers.message_type {
+        "event" if headers.event_type == "chunk" => event(payload, out).map(|()| None),
+        // Of a kind that is not known.
+        "event" => Ok(None),
+        "exception" => Ok(Some(exception(headers.exception_type, &message(payload), out))),
+        "error" => Ok(Some(exception(headers.error_code, headers.error_message, out))),
+        _ => Err(FrameError::Malformed),
+    }
+}
+
+/// Writes the event that a chunk has.
+fn event(payload: &[u8], out: &mut Vec<u8>) -> Result<(), FrameError> {
+    #[derive(Deserialize)]
+    struct Chunk<'a> {
+        #[serde(borrow)]
+        bytes: Cow<'a, str>,
+    }
+    #[derive(Deserialize)]
+    struct EventType<'a> {
+        #[serde(borrow, rename = "type")]
+        kind: Cow<'a, str>,
+    }
+    let chunk: Chunk<'_> = serde_json::from_slice(payload).map_err(|_| FrameError::Malformed)?;
+    let json = STANDARD.decode(chunk.bytes.as_bytes()).map_err(|_| FrameError::Malformed)?;
+    let event: EventType<'_> = serde_json::from_slice(&json).map_err(|_| FrameError::Malformed)?;
+    if event.kind.bytes().any(|byte| byte.is_ascii_control()) {
+        return Err(FrameError::Malformed);
+    }
+    sse::write(out, Some(&event.kind), &json);
+    Ok(())
+}
+
+fn message(payload: &[u8]) -> String {
+    let read: serde_json::Value = serde_json::from_slice(payload).unwrap_or_default();
+    let said = ["message", "Message"].iter().find_map(|name| read[*name].as_str());
+    said.map_or_else(|| String::from_utf8_lossy(payload).into_owned(), str::to_owned)
+}
+
+/// Writes the error event of an exception; returns the status that it stands for.
+fn exception(name: &str, message: &str, out: &mut Vec<u8>) -> u16 {
+    let row = EXCEPTIONS.iter().find(|(known, ..)| known.eq_ignore_ascii_case(name));
+    let (status, kind) = row.map_or(OTHER_EXCEPTION, |(_, status, kind)| (*status, *kind));
+    let message = if message.is_empty() { name } else { message };
+    let code = Some(name).filter(|name| !name.is_empty());
+    let reply = ErrorReply { status, kind, message, code, extra: &[] };
+    out.extend_from_slice(&error::stream_event(WireFormat::Native, &reply));
+    status
+}
+
+/// The headers of a frame that decide what it is.
+#[derive(Default)]
+struct Headers<'a> {
+    message_type: &'a str,
+    event_type: &'a str,
+    exception_type: &'a str,
+    error_code: &'a str,
+    error_message: &'a str,
+}
+
+impl<'a> Headers<'a> {
+    fn read(mut bytes: &'a [u8]) -> Option<Self> {
+        let mut headers = Self::default();
+        while !bytes.is_empty() {
+            let len = usize::from(split(&mut bytes, 1)?[0]);
+            let name = split(&mut bytes, len)?;
+            let kind = split(&mut bytes, 1)?[0];
+            let len = match kind {
+                // true, false
+                0 | 1 => 0,
+                // integers of 1, 2, 4 and 8 bytes, bytes, text, time, UUID
+                2 => 1,
+                3 => 2,
+                4 => 4,
+                5 | 8 => 8,
+                6 | 7 => {
+                    let len = split(&mut bytes, 2)?;
+                    usize::from(len[0]) << 8 | usize::from(len[1])
+                }
+                9 => 16,
+                _ => return None,
+            };
+            let value = split(&mut bytes, len)?;
+            let place = match (name, kind) {
+                (b":message-type", 7) => &mut headers.message_type,
+                (b":event-type", 7) => &mut headers.event_type,
+                (b":exception-type", 7) => &mut headers.exception_type,
+                (b":error-code", 7) => &mut headers.error_code,
+                (b":error-message", 7) => &mut headers.error_message,
+                _ => continue,
+            };
+            *place = std::str::from_utf8(value).ok()?;
+        }
+        Some(headers)
+    }
+}
+
+fn split<'a>(bytes: &mut &'a [u8], len: usize) -> Option<&'a [u8]> {
+    let (first, rest) = bytes.split_at_checked(len)?;
+    *bytes = rest;
+    Some(first)
+}
+
+/// A frame, for tests and for the mock.
+pub fn frame(headers: &[(&str, &str)], payload: &[u8]) -> Vec<u8> {
+    let mut head = Vec::new();
+    for (name, value) in headers {
+        head.push(u8::try_from(name.len()).unwrap_or(u8::MAX));
+        head.extend_from_slice(name.as_bytes());
+        head.push(7);
+        head.extend_from_slice(&u16::try_from(value.len()).unwrap_or(u16::MAX).to_be_bytes());
+        head.extend_from_slice(value.as_bytes());
+    }
+    let len = PRELUDE + head.len() + payload.len() + TRAILER;
+    let mut frame = Vec::with_capacity(len);
+    for len in [len, head.len()] {
+        frame.extend_from_slice(&u32::try_from(len).unwrap_or(u32::MAX).to_be_bytes());
+    }
+    frame.extend_from_slice(&crc32fast::hash(&frame).to_be_bytes());
+    frame.extend_from_slice(&head);
+    frame.extend_from_slice(payload);
+    frame.extend_from_slice(&crc32fast::hash(&frame).to_be_bytes());
+    frame
+}
+
+/// The frame of an event of the native format.
+pub fn chunk(json: &[u8]) -> Vec<u8> {
+    let headers = [
+        (":event-type", "chunk"),
+        (":content-type", "application/json"),
+        (":message-type", "event"),
+    ];
+    frame(&headers, format!("{{\"bytes\":\"{}\"}}", STANDARD.encode(json)).as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame of the service's own encoder, with `{"type":"ping"}`.
+    const PING: &str = "0000007b0000004b0a2e96af0b3a6576656e742d747970650700056368756e6b0d3a636f6e74656e742d74797065070010\
+        6170706c69636174696f6e2f6a736f6e0d3a6d6573736167652d747970650700056576656e747b226279746573223a\
+        2265794a306558426c496a6f6963476c755a794a39227da01f56c4";
+
+    fn ping() -> Vec<u8> {
+        let digits: Vec<u32> = PING.chars().filter_map(|c| c.to_digit(16)).collect();
+        digits.chunks(2).map(|pair| u8::try_from(pair[0] << 4 | pair[1]).unwrap()).collect()
+    }
+
+    fn decoded(bytes: &[u8], size: usize) -> Result<(String, Option<u16>), FrameError> {
+        let (mut decoder, mut out) = (Decoder::default(), Vec::new());
+        for piece in bytes.chunks(size) {
+            out.extend(decoder.push(piece)?);
+        }
+        out.extend(decoder.push(&[])?);
+        Ok((String::from_utf8(out).unwrap(), decoder.exception_status()))
+    }
+
+    fn exception_frame(name: &str, payload: &str) -> Vec<u8> {
+        let headers = [(":exception-type", name), (":message-type", "exception")];
+        frame(&headers, payload.as_bytes())
+    }
+
+    #[test]
+    fn a_frame_of_the_service_is_read_and_made() {
+        let ping = ping();
+        assert_eq!(ping.len(), 123);
+        assert_eq!(chunk(br#"{"type":"ping"}"#), ping);
+        let wanted = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
+        for size in [1, 2, 11, 12, 13, 122, 123] {
+            assert_eq!(decoded(&ping, size), Ok((wanted.to_owned(), None)), "{size}");
+        }
+        let two = [&ping[..], &ping, &ping[..50]].concat();
+        assert_eq!(decoded(&two, two.len()), Ok((wanted.repeat(2), None)));
+    }
+
+    #[test]
+    fn damaged_frames_are_refused() {
+        let ping = ping();
+        for at in 0..ping.len() {
+            let mut bad = ping.clone();
+            bad[at] ^= 0x10;
+            let result = decoded(&bad, 7);
+            assert_eq!(result, Err(FrameError::Checksum), "byte {at}");
+        }
+        let prelude = |len: u32, headers: u32| {
+            let mut bytes = [len.to_be_bytes(), headers.to_be_bytes()].concat();
+            bytes.extend(crc32fast::hash(&bytes).to_be_bytes());
+            decoded(&bytes, 100)
+        };
+        assert_eq!(prelude(MAX_FRAME as u32 + 1, 0), Err(FrameError::TooLarge));
+        assert_eq!(prelude(1 << 20, MAX_HEADERS as u32 + 1), Err(FrameError::TooLarge));
+        assert_eq!(prelude(15, 0), Err(FrameError::Malformed));
+        assert_eq!(prelude(100, 90), Err(FrameError::Malformed));
+        assert_eq!(prelude(0, u32::MAX), Err(FrameError::TooLarge));
+        let event = [(":event-type", "chunk"), (":message-type", "event")];
+        for (headers, payload) in [
+            (&event[..], &b"{\"bytes\":\"?\"}"[..]),
+            (&event, b"{}"),
+            (&event, b"{\"bytes\":\"bm8=\"}"),
+            (&event, b"{\"bytes\":\"eyJ0eXBlIjoiYVxuYiJ9\"}"),
+            (&[(":message-type", "other")], b""),
+            (&[], b""),
+        ] {
+            assert_eq!(decoded(&frame(headers, payload), 9), Err(FrameError::Malformed));
+        }
+    }
+
+    #[test]
+    fn headers_of_every_type_are_passed_over() {
+        let mut head = Vec::new();
+        for (kind, len) in [(0, 0), (1, 0), (2, 1), (3, 2), (4, 4), (5, 8), (8, 8), (9, 16)] {
+            head.extend([1, b'h', kind]);
+            head.extend(vec![0; len]);
+        }
+        head.extend([1, b'h', 6, 0, 2, 1, 1]);
+        assert!(Headers::read(&head).is_some());
+        assert!(Headers::read(&[1, b'h', 10]).is_none());
+        assert!(Headers::read(&head[..head.len() - 1]).is_none());
+        assert!(Headers::read(&[200, b'h']).is_none());
+    }
+
+    #[test]
+    fn an_exception_is_the_formats_error_event_and_the_end() {
+        for (name, status, kind) in
+            EXCEPTIONS.into_iter().chain([("internalServerException", 500, "api_error")])
+        {
+            let bytes = [exception_frame(name, r#"{"message":"no"}"#), ping()].concat();
+            let (text, stands_for) = decoded(&bytes, 5).unwrap();
+            let event = format!(
+                "event: error\ndata: {{\"type\":\"error\",\"error\":{{\"type\":\"{kind}\",\"message\":\"no\",\"code\":\"{name}\"}}}}\n\n"
+            );
+            assert_eq!((text, stands_for), (event, Some(status)));
+        }
+        let headers =
+            [(":message-type", "error"), (":error-code", "InternalError"), (":error-message", "")];
+        let (text, status) = decoded(&frame(&headers, b""), 5).unwrap();
+        assert!(text.contains("\"message\":\"InternalError\"") && status == Some(500), "{text}");
+        let unknown = [(":event-type", "metadata"), (":message-type", "event")];
+        assert_eq!(decoded(&frame(&unknown, b"{}"), 5), Ok((String::new(), None)));
+    }
+}
