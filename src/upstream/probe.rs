@@ -112,6 +112,7 @@ async fn send(
         client: &HeaderMap::new(),
         provider,
         token: token.as_ref().and_then(AccessToken::header),
+        own: None,
         endpoint: &endpoint,
         target: &target,
         body_len: body.as_ref().map(String::len),

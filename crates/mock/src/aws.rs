@@ -125,7 +125,8 @@ pub(super) fn shape(route: &Route, mut answer: StagedAnswer) -> StagedAnswer {
     {
         let kind = error["error"]["type"].as_str().unwrap_or_default();
         let name = name_of(kind);
-        answer.error_type = Some(format!("{name}:http://internal.amazon.com/coral/"));
+        let name = format!("{name}:http://internal.amazon.com/coral/");
+        answer.headers.push(("x-amzn-errortype", name));
         answer.pieces = vec![json!({ "message": message }).to_string().into()];
     } else if route.operation == MockOperation::CountTokens
         && let Some(count) = answer.pieces.first().and_then(read)

@@ -63,6 +63,9 @@ pub(in crate::proxy) async fn plan(
         return Err(not_billed(call.collection));
     }
     let place = place_of(identified, holder, call.collection).ok_or_else(unknown)?;
+    if identified.snapshot.providers[place].auth.is_clients() && identified.own.is_none() {
+        return Err(Refusal::NoOwnCredential);
+    }
     let mut inbound = Inbound::without_body(session_of(ctx, &call.id));
     inbound.stream = streams;
     note_facts(ctx, &inbound);

@@ -63,8 +63,8 @@ impl ErrorBody {
         self.collected.len() >= ERROR_BODY_MAX
     }
 
-    /// What the collected body says.
-    pub(super) fn failure(&mut self) -> Failure {
+    /// What the collected body says. `of_client`: the client's own account is asked.
+    pub(super) fn failure(&mut self, of_client: bool) -> Failure {
         let (status, raw) = (self.head.status.as_u16(), self.collected.split().freeze());
         let coding =
             Coding::of(self.head.headers.get(CONTENT_ENCODING)).unwrap_or(Coding::Identity);
@@ -90,6 +90,7 @@ impl ErrorBody {
             error,
             body,
             usage: None,
+            head: of_client.then(|| self.head.clone()),
         })
     }
 }
@@ -97,7 +98,14 @@ impl ErrorBody {
 /// A success status whose body is an error: judged by the error, and by the status that it stands
 /// for, if it names one.
 pub(super) fn in_place(status: u16, error: UpstreamError, usage: Option<Usage>) -> Failure {
-    Failure::ErrorReply(ErrorStatus { status, retry_after: None, error, body: Bytes::new(), usage })
+    Failure::ErrorReply(ErrorStatus {
+        status,
+        retry_after: None,
+        error,
+        body: Bytes::new(),
+        usage,
+        head: None,
+    })
 }
 
 /// Azure's form of the header, in milliseconds: as seconds.

@@ -54,6 +54,7 @@ pub(super) fn of_method(
         client: &session.req_header().headers,
         provider,
         token: attempt.token.as_ref().and_then(AccessToken::header),
+        own: attempt.own.as_ref().map(|own| (&own.name, &own.value)),
         endpoint,
         target: &path,
         body_len: (method == Method::POST).then(|| rendered.len()),

@@ -95,6 +95,11 @@ async fn next_provider(
         let Some(provider) = forwarding.next_provider() else {
             return Err(exhausted(request, forwarding).into());
         };
+        if !forwarding.may_have_own(&provider) {
+            let why = "the client's own credential was sent to another host";
+            skip(request, forwarding, &provider, DecisionStep::Disabled, why);
+            continue;
+        }
         let now = request.now();
         let health = &request.gateway.node.health;
         let ticket = match forwarding.route.operation {
@@ -132,7 +137,9 @@ async fn next_provider(
             {
                 body.model = Arc::clone(model);
             }
-            return Ok(Box::new(Attempt::new(chosen, model, ticket)));
+            let mut attempt = Box::new(Attempt::new(chosen, model, ticket));
+            attempt.own = forwarding.own_credential(&attempt.provider);
+            return Ok(attempt);
         }
         drop(ticket);
         let why = "what runs there already reaches one of its limits";

@@ -1,7 +1,7 @@
 //! AWS' Security Token Service: temporary keys of a role.
 
-use http::{HeaderName, Uri};
 use http::header::AUTHORIZATION;
+use http::{HeaderName, Uri};
 
 use super::profile::Role;
 use super::sigv4::{Signable, authorization, date, sha256_hex};

@@ -27,6 +27,8 @@ use crate::upstream::resolve::Resolver;
 
 /// For an answer.
 pub(in crate::upstream) const TIME_LIMIT: Duration = Duration::from_secs(10);
+/// Where AWS has its services for containers and machines beside these.
+const AWS: [&str; 2] = ["fd00:ec2::23", "fd00:ec2::254"];
 /// Bytes of an answer.
 const MAX_BYTES: usize = 64 * 1024;
 /// Characters of an error that are kept.
@@ -255,7 +257,10 @@ fn ip(uri: &Uri) -> Option<IpAddr> {
 fn is_here(uri: &Uri) -> bool {
     match ip(uri) {
         Some(IpAddr::V4(ip)) => ip.is_loopback() || ip.is_link_local(),
-        Some(IpAddr::V6(ip)) => ip.is_loopback() || ip.is_unicast_link_local(),
+        Some(IpAddr::V6(ip)) => {
+            let is_aws = AWS.contains(&ip.to_string().as_str());
+            ip.is_loopback() || ip.is_unicast_link_local() || is_aws
+        }
         None => uri.scheme_str() == Some("http") && uri.host() == Some("localhost"),
     }
 }

@@ -138,9 +138,7 @@ impl Grant {
         environment: &Environment,
     ) -> Option<Result<Self, String>> {
         match provider.auth {
-            ProviderAuth::GcpServiceAccount => {
-                Some(Google::read(key).map(Self::Google))
-            }
+            ProviderAuth::GcpServiceAccount => Some(Google::read(key).map(Self::Google)),
             ProviderAuth::AzureEntra => Some(Entra::read(key).map(Self::Entra)),
             ProviderAuth::AwsSigv4 => {
                 let read = AwsCredential::read(provider, key, environment);
@@ -157,7 +155,11 @@ impl Grant {
             Self::Aws(credential) => {
                 let (signer, expires_at) = credential.signer(exchange, now).await?;
                 let value = AccessToken::Signer(Arc::new(signer));
-                return Ok(KnownToken::until(value, expires_at.unwrap_or(Timestamp(i64::MAX)), now));
+                return Ok(KnownToken::until(
+                    value,
+                    expires_at.unwrap_or(Timestamp(i64::MAX)),
+                    now,
+                ));
             }
         };
         let value = HeaderValue::from_str(&format!("Bearer {}", issued.text));

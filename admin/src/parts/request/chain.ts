@@ -99,6 +99,9 @@ const REASONS = {
   "the windows of its account are used above its quota guard: others first": "nearlyUsedUp",
   "it serves a later model of those that the name stands for": "nextModel",
   "it serves the first of the models that the name stands for": "firstModel",
+  "it takes the client's own credential, and the request has none beside the gateway's key":
+    "noOwnCredential",
+  "it would be asked again later, without the client's own credential": "ownCredentialLater",
 } as const;
 const TIMED = [
   [/^circuit open, tried again in (\d+) s$/, "circuitOpen"],

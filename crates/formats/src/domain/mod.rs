@@ -85,7 +85,12 @@ mod tests {
             [ProviderType::Native, ProviderType::NativeAuth, ProviderType::Responses],
             [ProviderType::Chat, ProviderType::AltCli],
             [ProviderAuth::Auto, ProviderAuth::XApiKey, ProviderAuth::XGoogApiKey],
-            [ProviderAuth::GcpServiceAccount, ProviderAuth::AzureEntra, ProviderAuth::AwsSigv4],
+            [
+                ProviderAuth::GcpServiceAccount,
+                ProviderAuth::AzureEntra,
+                ProviderAuth::AwsSigv4,
+                ProviderAuth::Client,
+            ],
             [InstructionsStrategy::Auto, InstructionsStrategy::ForceOfficial],
             [InstructionsStrategy::KeepOriginal],
             [Role::Admin, Role::User],

@@ -33,6 +33,8 @@ pub enum ProviderAuth {
     /// Each request is signed with the keys of AWS (Signature Version 4) that the credential (JSON)
     /// has or names.
     AwsSigv4,
+    /// The client's own credential, as the request carries it. Replies cost nobody else anything.
+    Client,
 }
 
 impl ProviderAuth {
@@ -52,6 +54,11 @@ impl ProviderAuth {
         matches!(self, Self::GcpServiceAccount | Self::AzureEntra | Self::AwsSigv4)
     }
 
+    /// Whether the provider gets the client's own credential, and no other.
+    pub const fn is_clients(self) -> bool {
+        matches!(self, Self::Client)
+    }
+
     /// The header of the credential or the token of a provider of this type, and what stands before
     /// it; `None` if nothing is sent, or a signature.
     pub fn header(self, kind: ProviderType) -> Option<(HeaderName, &'static str)> {
@@ -60,7 +67,7 @@ impl ProviderAuth {
         const X_GOOG_API_KEY: (HeaderName, &str) = (HeaderName::from_static("x-goog-api-key"), "");
         const API_KEY: (HeaderName, &str) = (HeaderName::from_static("api-key"), "");
         Some(match (self, kind) {
-            (Self::None | Self::AwsSigv4, _) => return None,
+            (Self::None | Self::AwsSigv4 | Self::Client, _) => return None,
             (Self::XApiKey, _) | (Self::Auto, ProviderType::Native) => X_API_KEY,
             (Self::XGoogApiKey, _) | (Self::Auto, ProviderType::AltCli) => X_GOOG_API_KEY,
             (Self::ApiKey, _) => API_KEY,

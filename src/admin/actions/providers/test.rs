@@ -26,7 +26,6 @@ use crate::domain::format::WireFormat;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::{Provider, ProviderType};
 use crate::domain::provider_auth::ProviderAuth;
-use crate::domain::secret::Secret;
 use crate::formats::native::{bedrock, vertex};
 use crate::store::StoredProvider;
 use crate::upstream::endpoint::ProviderCall as Upstream;

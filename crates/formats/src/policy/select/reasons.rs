@@ -46,4 +46,6 @@ reasons! {
     NEARLY_USED_UP = "the windows of its account are used above its quota guard: others first";
     NEXT_MODEL = "it serves a later model of those that the name stands for";
     FIRST_MODEL = "it serves the first of the models that the name stands for";
+    NO_OWN = "it takes the client's own credential, and the request has none beside the gateway's key";
+    OWN_LATER = "it would be asked again later, without the client's own credential";
 }
