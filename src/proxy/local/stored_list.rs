@@ -37,19 +37,7 @@ pub(super) async fn answer(
     let value = |name| query::values(asked, name).next();
     let is_files = *collection == route::FILES;
     let is_google = collection.format == WireFormat::AltCli;
-    let (name, most, usual) = match is_google {
-        true => ("pageSize", MOST, USUAL),
-        false if is_files => ("limit", MOST_FILES, MOST_FILES),
-        false => ("limit", MOST, USUAL),
-    };
-    let limit = match value(name) {
-        None => usual,
-        Some(text) => {
-            text.parse().ok().filter(|limit| (1..=most).contains(limit)).ok_or_else(|| {
-                Refusal::BadRequest(format!("{name}: a number from 1 to {most} is expected"))
-            })?
-        }
-    };
+    let limit = limit(asked, is_files, is_google)?;
     let (after, before) = match collection.format {
         WireFormat::AltCli => (value("pageToken").filter(|token| !token.is_empty()), None),
         WireFormat::Native => (value("after_id"), value("before_id")),
@@ -90,6 +78,20 @@ pub(super) async fn answer(
     }
     list["data"] = items.into();
     Ok(Answer::ok(list.to_string()))
+}
+
+/// How many items are asked for.
+fn limit(asked: &str, is_files: bool, is_google: bool) -> Result<u32, Refusal> {
+    let (name, most, usual) = match is_google {
+        true => ("pageSize", MOST, USUAL),
+        false if is_files => ("limit", MOST_FILES, MOST_FILES),
+        false => ("limit", MOST, USUAL),
+    };
+    let Some(text) = query::values(asked, name).next() else { return Ok(usual) };
+    let number = text.parse().ok().filter(|limit| (1..=most).contains(limit));
+    number.ok_or_else(|| {
+        Refusal::BadRequest(format!("{name}: a number from 1 to {most} is expected"))
+    })
 }
 
 /// A page of Google's form. Its token is the id of the last item.

@@ -88,16 +88,7 @@ pub(super) async fn read(
     let content_type = session.req_header().headers.get(CONTENT_TYPE);
     let content_type = content_type.and_then(|value| value.to_str().ok()).unwrap_or_default();
     if endpoint.body == EndpointBody::Any {
-        let ask = endpoint_ask::read(endpoint, b"", None)?;
-        let content_type = if content_type.is_empty() { JSON } else { content_type };
-        let form = Some(Box::new(FormBody::unread(content_type.into())));
-        return Ok(ReadBody {
-            received,
-            peek: Box::default(),
-            ask: Arc::new(ask),
-            form,
-            batch: None,
-        });
+        return unread(endpoint, received, content_type);
     }
     let boundary = form::boundary(content_type);
     let is_form = endpoint.body == EndpointBody::Form;
@@ -142,6 +133,18 @@ pub(super) async fn read(
     let mut read = reading.await.ok_or(Refusal::Internal)??;
     read.received.reservation.hold(bytes, most)?;
     Ok(read)
+}
+
+/// A body that passes as it is.
+fn unread(
+    endpoint: &'static ApiEndpoint,
+    received: Received,
+    content_type: &str,
+) -> Result<ReadBody, Refusal> {
+    let ask = Arc::new(endpoint_ask::read(endpoint, b"", None)?);
+    let content_type = if content_type.is_empty() { JSON } else { content_type };
+    let form = Some(Box::new(FormBody::unread(content_type.into())));
+    Ok(ReadBody { received, peek: Box::default(), ask, form, batch: None })
 }
 
 /// Reads the body of a batch of Google's form.

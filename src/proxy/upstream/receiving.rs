@@ -61,10 +61,8 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     if begins_with(content_type, b"text/html") && !is_content {
         return Err(unusable(UnusableReply::Html).into());
     }
-    let mut decoder = Coding::of(head.headers.get(CONTENT_ENCODING))
-        .and_then(StreamDecoder::new)
-        .map_err(|_| unusable(UnusableReply::WrongFormat))?
-        .map(Box::new);
+    let decoder = Coding::of(head.headers.get(CONTENT_ENCODING)).and_then(StreamDecoder::new);
+    let mut decoder = decoder.map_err(|_| unusable(UnusableReply::WrongFormat))?.map(Box::new);
     let mut content_type = content_type;
     if attempt.provider.cloud == ClaudeCloud::Bedrock
         && begins_with(content_type, event_stream::CONTENT_TYPE)
@@ -89,23 +87,17 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     if converted && streamed != asked {
         return Err(unusable(UnusableReply::WrongFormat).into());
     }
-    let status_of_upload = head.headers.get("x-goog-upload-status");
-    // It is answered without a body until its last piece has come.
-    let awaits_more = forwarding.route.operation.is_upload()
-        && status_of_upload.is_some_and(|status| status != "final");
+    let awaits_more = awaits_more(&forwarding.route.operation, head);
     let shape = shape(request, forwarding, format, form, streamed)
         .map(|shape| if awaits_more { Shape::AsIs } else { shape })
         .ok_or_else(|| unusable(UnusableReply::WrongFormat))?;
     let kind = if is_content { BodyKind::Other } else { kind(endpoint, content_type, streamed) };
-    let reader = match &shape {
+    let reader = match endpoint {
         // A converter reads the stream itself, usage included.
-        Shape::Events(_) => None,
-        _ if awaits_more => None,
-        _ => match endpoint {
-            Some(endpoint) => Some(UsageReader::of_endpoint(endpoint.figures, kind)),
-            // It says where a stream of a stored reply ends.
-            None => (generates || streamed).then(|| UsageReader::new(format, streamed)),
-        },
+        _ if awaits_more || matches!(shape, Shape::Events(_)) => None,
+        Some(endpoint) => Some(UsageReader::of_endpoint(endpoint.figures, kind)),
+        // It says where a stream of a stored reply ends.
+        None => (generates || streamed).then(|| UsageReader::new(format, streamed)),
     };
     let mut reply = ReshapedReply::new(decoder, reader, shape);
     reply.check = attempt.rendered.check.take();
@@ -167,6 +159,12 @@ fn note_refused_token(request: &RequestContext, attempt: &Attempt, head: &Respon
     {
         request.gateway.upstreams.token_refused(&attempt.provider, token);
     }
+}
+
+/// Whether an upload goes on: until its last piece has come, it is answered without a body.
+fn awaits_more(operation: &Operation, head: &ResponseHeader) -> bool {
+    let status = || head.headers.get("x-goog-upload-status");
+    operation.is_upload() && status().is_some_and(|status| status != "final")
 }
 
 /// Whether the reply is a file's content, of any kind, or the results of a batch.

@@ -93,15 +93,7 @@ impl HeldObjects {
         let id = format!("b-mock{:06}", call.serial);
         let output = match file.is_string() {
             false => json!({"inlinedResponses": {"inlinedResponses": results}}),
-            true => {
-                let made = format!("batch-mock{:06}", call.serial);
-                let lines: String = results.iter().map(|line| format!("{line}\n")).collect();
-                let meta = json!({"mimeType": "application/jsonl"});
-                let described = file_made(&made, &meta, lines.len());
-                let object = Object { described, content: lines.into(), ended: None, calls: 0 };
-                self.0.lock().insert(made.clone(), object);
-                json!({"responsesFile": format!("files/{made}")})
-            }
+            true => self.results_file(&results, call.serial),
         };
         let count = requests.len().to_string();
         let begun = json!({
@@ -132,6 +124,15 @@ impl HeldObjects {
         let answer = StagedAnswer::json(FORMAT, &begun);
         self.open(id, begun, ended, Bytes::new(), call.directive);
         Ok(answer)
+    }
+
+    fn results_file(&self, results: &[Value], serial: u64) -> Value {
+        let made = format!("batch-mock{serial:06}");
+        let lines: String = results.iter().map(|line| format!("{line}\n")).collect();
+        let described = file_made(&made, &json!({"mimeType": "application/jsonl"}), lines.len());
+        let object = Object { described, content: lines.into(), ended: None, calls: 0 };
+        self.0.lock().insert(made.clone(), object);
+        json!({"responsesFile": format!("files/{made}")})
     }
 
     fn lines_of(&self, name: &str) -> Result<Vec<Value>, WireFault> {
