@@ -8,6 +8,7 @@ use rustls_pki_types::PrivatePkcs8KeyDer;
 use rustls_pki_types::pem::PemObject;
 use serde_json::{Value, json};
 use tollgate::domain::clock::Timestamp;
+use tollgate::domain::provider::Provider;
 use tollgate::domain::provider_auth::ProviderAuth;
 use tollgate::domain::secret::Secret;
 use tollgate::upstream::tokens;
@@ -33,7 +34,7 @@ fn federation(upstream: &Upstream, from: Value) -> Value {
 
 async fn token(auth: ProviderAuth, key: &Value) -> Result<String, String> {
     let token = source(auth, key.to_string()).token(NOW).await?;
-    Ok(token.to_str().unwrap().to_owned())
+    Ok(token.header().unwrap().to_str().unwrap().to_owned())
 }
 
 const GOOGLE: ProviderAuth = ProviderAuth::GcpServiceAccount;
@@ -145,9 +146,13 @@ async fn a_file_that_holds_no_token_stays_on_the_machine() {
     assert!(upstream.requests().await.is_empty());
 }
 
+fn check(auth: ProviderAuth, key: Value) -> Result<(), String> {
+    let provider = Provider { auth, ..Provider::blank(NOW) };
+    tokens::check(&provider, &Secret::new(key.to_string()))
+}
+
 #[test]
 fn credentials_are_checked_when_they_are_entered() {
-    let check = |auth, key: Value| tokens::check(auth, &Secret::new(key.to_string()));
     let external = |from: Value| {
         json!({"type": "external_account", "audience": "a", "token_url": "https://sts.example",
             "subject_token_type": "urn:ietf:params:oauth:token-type:jwt", "credential_source": from})
@@ -220,6 +225,6 @@ async fn a_certificate_signs_for_a_token() {
     let mut other = key.clone();
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/nodes/tls");
     other["certificate"] = std::fs::read_to_string(format!("{folder}/client.pem")).unwrap().into();
-    let error = tokens::check(ENTRA, &Secret::new(other.to_string())).unwrap_err();
+    let error = check(ENTRA, other).unwrap_err();
     assert!(error.contains("is not the key of the certificate"), "{error}");
 }
