@@ -92,3 +92,14 @@ test.each([
 ])("the first line of %j that is not a redirect is named", (lines, bad) => {
   expect(badRedirect(lines)).toBe(bad);
 });
+
+test("certificates are sent for an address with TLS only, and a key only if it was typed", () => {
+  const form = { ...values(undefined), url: "https://p.example", tls_ca: "CA", proxy_url: "" };
+  expect(body(form)).toMatchObject({ tls_ca: "CA", tls_client_certificate: null, proxy_url: null });
+  expect(body(form)).not.toHaveProperty("tls_client_key");
+  const typed = { ...form, tls_client_certificate: "CERT", tls_client_key: "KEY" };
+  expect(body(typed)).toMatchObject({ tls_client_certificate: "CERT", tls_client_key: "KEY" });
+  const plain = body({ ...typed, url: "http://p.example" });
+  expect(plain).toMatchObject({ tls_ca: null, tls_client_certificate: null });
+  expect(plain).not.toHaveProperty("tls_client_key");
+});
