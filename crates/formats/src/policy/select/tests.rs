@@ -261,7 +261,9 @@ fn a_provider_without_a_credential_counts_only_if_it_could_serve_the_request() {
             NoProvider::NotInReach { .. } => "group",
             NoProvider::ModelUnknown { .. } => "model",
             NoProvider::Unpriced { .. } => "price",
-            NoProvider::NamedModel { .. } | NoProvider::Feature { .. } => "policy",
+            NoProvider::NamedModel { .. }
+            | NoProvider::Feature { .. }
+            | NoProvider::WithoutOwnCredential { .. } => "policy",
         });
     }
     assert_eq!(
