@@ -61,6 +61,9 @@ impl Snapshot {
 
     /// What a request is expected to cost at one provider, in nano-dollars; the most without a price.
     pub fn expected_cost(&self, model: &str, provider: &Provider, forecast: &Forecast) -> u64 {
+        if provider.auth.is_clients() {
+            return 0;
+        }
         let Some(price) = self.price_for(model, provider.upstream_model(model)) else {
             return u64::MAX;
         };

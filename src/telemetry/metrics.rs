@@ -132,6 +132,7 @@ struct ProviderTotals {
     cost: Counter,
 }
 
+const NOTIONAL: &str = "What clients' own accounts paid at a provider, by the price table.";
 const BREAKERS: &str = "Circuit of each provider: 0 closed, 1 half open, 2 open.";
 
 impl Metrics {
@@ -165,11 +166,7 @@ impl Metrics {
                 &["provider", "kind"],
             )?,
             cost: on.sums("tollgate_cost_usd_total", "Cost of priced requests.", &["provider"])?,
-            notional_cost: on.sums(
-                "tollgate_notional_cost_usd_total",
-                "What clients' own accounts paid at a provider, by the price table.",
-                &["provider"],
-            )?,
+            notional_cost: on.sums("tollgate_notional_cost_usd_total", NOTIONAL, &["provider"])?,
             providers: RwLock::default(),
             breakdowns: Breakdowns::register(&on, per_user, per_key)?,
             parts: PartMetrics::register(&on)?,

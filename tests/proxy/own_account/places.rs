@@ -188,6 +188,18 @@ async fn what_is_asked_for_later_goes_to_another_provider() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn batches_go_to_another_provider() {
+    let bed = Bed::start().await;
+    let asked = json!({"custom_id": "r0", "params": request("native", false)});
+    let batch = bed.post("/v1/messages/batches", &json!({"requests": [asked]}));
+    let (status, text) = answered(batch.bearer_auth(OWN)).await;
+    assert_eq!(status, 200, "{text}");
+    let [own, company] = bed.received().await;
+    assert!(own.is_empty() && !company.is_empty(), "{own:?}");
+    assert!(company.iter().all(|one| !one.to_string().contains(OWN)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_stored_reply_is_asked_for_with_it_and_not_without() {
     let bed = responses().await;
     let body = json!({"model": "m", "input": "hi", "store": true});
