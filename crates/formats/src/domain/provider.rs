@@ -220,6 +220,9 @@ pub struct Provider {
 /// Ends the address of Claude at Vertex AI.
 const VERTEX_CLAUDE: &str = "/publishers/anthropic";
 
+/// Anthropic's own hosts have this name, or end with it.
+const OWN: &str = "anthropic.com";
+
 /// The host of an address.
 fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
@@ -335,8 +338,10 @@ impl Provider {
     /// Whether its host is Anthropic's own.
     pub fn is_anthropics_own(&self) -> bool {
         let is_named = || {
-            let host = host(&self.url).to_ascii_lowercase();
-            host == "anthropic.com" || host.ends_with(".anthropic.com")
+            let host = host(&self.url);
+            let (before, own) =
+                host.split_at_checked(host.len().saturating_sub(OWN.len())).unwrap_or_default();
+            own.eq_ignore_ascii_case(OWN) && (before.is_empty() || before.ends_with('.'))
         };
         self.kind.format() == WireFormat::Native
             && match self.anthropic_host {
