@@ -31,25 +31,28 @@ const FREES_ELSEWHERE: &str = "mi_free_block_mt";
 pub struct Work {
     /// Instructions executed.
     pub instructions: u64,
+    /// Instructions of the allocator.
+    pub allocating: u64,
+    /// Instructions of `memcpy` and `memmove`; a copy moves up to 32 bytes with each.
+    pub copying: u64,
     /// Blocks of memory asked for, or made larger or smaller.
     pub allocations: u64,
     /// Blocks given back.
     pub frees: u64,
     /// Of these, blocks of other threads.
     pub frees_elsewhere: u64,
-    /// Instructions of `memcpy` and `memmove`; a copy moves up to 32 bytes with each.
-    pub copying: u64,
     /// Calls into the kernel.
     pub system_calls: u64,
 }
 
 /// The figures of [`Work`] by name, in the order in which they are shown.
-pub const FIGURES: [(&str, fn(&Work) -> u64); 6] = [
+pub const FIGURES: [(&str, fn(&Work) -> u64); 7] = [
     ("instructions", |work| work.instructions),
+    ("instructions of the allocator", |work| work.allocating),
+    ("instructions of copying", |work| work.copying),
     ("allocations", |work| work.allocations),
     ("frees", |work| work.frees),
     ("frees of other threads' blocks", |work| work.frees_elsewhere),
-    ("instructions of copying", |work| work.copying),
     ("system calls", |work| work.system_calls),
 ];
 
@@ -91,9 +94,12 @@ impl Profile {
                 .starts_with(|first: char| first.is_ascii_digit() || "+-*".contains(first))
             {
                 let is_own = !std::mem::take(&mut is_call);
-                if is_own && (of.starts_with("__memcpy") || of.starts_with("__memmove")) {
-                    let cost = line.split(' ').nth(1).and_then(|cost| cost.parse::<u64>().ok());
-                    work.copying += cost.unwrap_or(0);
+                let cost = line.split(' ').nth(1).and_then(|cost| cost.parse::<u64>().ok());
+                let cost = cost.filter(|_| is_own).unwrap_or(0);
+                if of.starts_with("__memcpy") || of.starts_with("__memmove") {
+                    work.copying += cost;
+                } else if of.starts_with("mi_") || of.starts_with("_mi_") {
+                    work.allocating += cost;
                 }
             }
         }
@@ -136,10 +142,11 @@ impl Work {
     fn with(self, other: &Self, combine: fn(u64, u64) -> u64) -> Self {
         Self {
             instructions: combine(self.instructions, other.instructions),
+            allocating: combine(self.allocating, other.allocating),
+            copying: combine(self.copying, other.copying),
             allocations: combine(self.allocations, other.allocations),
             frees: combine(self.frees, other.frees),
             frees_elsewhere: combine(self.frees_elsewhere, other.frees_elsewhere),
-            copying: combine(self.copying, other.copying),
             system_calls: combine(self.system_calls, other.system_calls),
         }
     }
@@ -164,10 +171,11 @@ impl Work {
         let of = |figure: fn(&Self) -> u64| (figure(&more) + requests / 2) / requests;
         Self {
             instructions: of(|work| work.instructions),
+            allocating: of(|work| work.allocating),
+            copying: of(|work| work.copying),
             allocations: of(|work| work.allocations),
             frees: of(|work| work.frees),
             frees_elsewhere: of(|work| work.frees_elsewhere),
-            copying: of(|work| work.copying),
             system_calls: of(|work| work.system_calls),
         }
     }
@@ -188,10 +196,11 @@ mod tests {
         let Profile { kind, work } = Profile::read(TEXT).unwrap();
         let expected = Work {
             instructions: 1234,
+            allocating: 91,
+            copying: 80,
             allocations: 3,
             frees: 2,
             frees_elsewhere: 1,
-            copying: 80,
             system_calls: 5,
         };
         assert_eq!((kind, work), (OTHER, expected));

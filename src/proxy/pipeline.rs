@@ -25,7 +25,7 @@ use crate::proxy::request::plan::Plan;
 use crate::proxy::request::{
     admit, alias, explain, identify, intake, plan, screen, select, stored, upload,
 };
-use crate::proxy::stages::apart;
+use crate::proxy::stages;
 use crate::proxy::upstream::forwarding::Forwarding;
 
 /// Runs the stages. The caller is identified before the body is read: an unknown caller cannot make
@@ -72,14 +72,14 @@ async fn planned(
         let plan = Box::pin(upload::plan(session, ctx, &mut identified, call)).await?;
         return Ok((identified, plan));
     }
-    let inbound = apart(intake::body(session, ctx, &mut identified, route)).await?;
+    let inbound = stages::intake(intake::body(session, ctx, &mut identified, route)).await?;
     ctx.stage("body_read");
-    let screened = apart(screen::screen(ctx, &identified, inbound)).await?;
+    let screened = stages::screen(screen::screen(ctx, &identified, inbound)).await?;
     ctx.stage("screened");
     let kept = screened.0.has_cheaper().then(|| Arc::clone(&screened.0));
     let selected = select::select(ctx, &identified, screened, &route.operation);
     let admitting = admit::admit(ctx, &identified, selected, &route.operation);
-    let admitted = match apart(admitting).await {
+    let admitted = match stages::admit(admitting).await {
         Ok(admitted) => admitted,
         Err(refusal) => {
             let Some(cheaper) = alias::cheaper(ctx, kept, &refusal) else {
@@ -91,6 +91,6 @@ async fn planned(
         }
     };
     ctx.stage("admitted");
-    let plan = apart(plan::plan(ctx, &identified, admitted, &route.operation)).await?;
+    let plan = stages::plan(plan::plan(ctx, &identified, admitted, &route.operation)).await?;
     Ok((identified, plan))
 }

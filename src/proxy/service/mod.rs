@@ -39,7 +39,7 @@ use crate::proxy::reply::client_head;
 use crate::proxy::reply::give_up::GiveUp;
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::request::on_behalf::OnBehalf;
-use crate::proxy::stages::apart;
+use crate::proxy::stages;
 use crate::proxy::upstream::{head, receiving};
 
 /// How long the unread rest of a refused body is read, so that a client that is still sending
@@ -142,7 +142,7 @@ impl ProxyHttp for Service {
     /// the permissions, and the providers that could answer.
     async fn request_filter(&self, session: &mut Session, ctx: &mut Self::CTX) -> Result<bool> {
         trace(ctx, "request_filter");
-        let route = match apart(local::answer(session, &mut ctx.request)).await? {
+        let route = match stages::head(local::answer(session, &mut ctx.request)).await? {
             Arrived::PassesOn(route) => route,
             Arrived::Answer(answer) => {
                 return self.respond(session, ctx, answer).await.map(|()| true);

@@ -228,6 +228,9 @@ pub struct Provider {
     pub deleted_at: Option<Timestamp>,
 }
 
+/// Anthropic's own hosts have this name, or end with it.
+const OWN: &str = "anthropic.com";
+
 /// The host of an address.
 fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
@@ -346,8 +349,10 @@ impl Provider {
     /// Whether its host is Anthropic's own.
     pub fn is_anthropics_own(&self) -> bool {
         let is_named = || {
-            let host = host(&self.url).to_ascii_lowercase();
-            host == "anthropic.com" || host.ends_with(".anthropic.com")
+            let host = host(&self.url);
+            let (before, own) =
+                host.split_at_checked(host.len().saturating_sub(OWN.len())).unwrap_or_default();
+            own.eq_ignore_ascii_case(OWN) && (before.is_empty() || before.ends_with('.'))
         };
         self.kind.format() == WireFormat::Native
             && match self.anthropic_host {
