@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { CircleX, LoaderCircle } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { callLines, type Schemas } from "@/api/client";
+import { type BodyOf, callLines, type Schemas } from "@/api/client";
 import { Button } from "@/ui/button";
 import { Id } from "@/ui/code";
 import { Failed } from "@/ui/empty";
