@@ -26,7 +26,7 @@ fn provider(keys: i64) -> Provider {
 fn set_keys(provider: &mut Provider, keys: i64) {
     let other = |n| (CredentialId(n), Secret::new(format!("sk-{n}")));
     let (key, others) = (Secret::new("sk-0"), (1..keys).map(other).collect());
-    provider.set_credentials(Credentials { key, headers: Vec::new(), others });
+    provider.set_credentials(Credentials { key, others, ..Credentials::default() });
 }
 
 fn place(id: i64) -> CredentialPlace {
