@@ -113,7 +113,7 @@ reasons! {
         its placeholders are model and path, in braces";
     MustBePem = "must_be_pem", "must be PEM, which begins with -----BEGIN";
     MustBeProxyAddress = "must_be_proxy_address", "must be \
-        http://, https://, socks5:// or socks5h://, then [user:password@]host:port, without a path";
+        http://, https://, socks5:// or socks5h://, then `[user:password@]host:port`, without a path";
     MustBeText = "must_be_text", "must be text";
     MustBeTexts = "must_be_texts", "must be an object of text to text";
     MustBeTimeOfDay = "must_be_time_of_day", "must be a time of day, HH:MM";
