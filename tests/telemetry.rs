@@ -44,6 +44,7 @@ fn record() -> Record {
         cost: Some(NanoUsd(1_500_000)),
         price_model: None,
         parts: Vec::new(),
+        notional_cost: None,
         cache_miss: None,
         cost_multiplier: Decimal::ONE,
         estimated: false,

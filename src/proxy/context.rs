@@ -146,6 +146,12 @@ impl RequestContext {
         self.format == WireFormat::AltCli && !self.asked_for_events()
     }
 
+    /// Whether the client's own account pays at the provider that is asked.
+    pub fn is_of_clients_account(&self) -> bool {
+        let asked = self.record.as_ref().and_then(|record| record.asked.as_ref());
+        asked.is_some_and(|asked| asked.provider.auth.is_clients())
+    }
+
     /// Whether it makes a batch.
     pub fn makes_batch(&self) -> bool {
         self.record.as_ref().is_some_and(|record| record.batch().is_some())

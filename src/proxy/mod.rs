@@ -45,6 +45,7 @@ mod caller;
 mod coding;
 pub mod embedded_admin;
 pub mod instructions;
+pub mod own_credential;
 pub mod pending_replies;
 mod ready;
 mod transcript;

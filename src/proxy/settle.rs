@@ -112,7 +112,7 @@ impl OpenRecord {
     fn finish(mut self, ctx: &RequestContext, ending: &Ending, ended: Instant) -> Record {
         let duration = ended - ctx.started;
         let overhead = duration.saturating_sub(ctx.waited);
-        let Priced { cost, entry, multiplier, cache_miss } = self.price(ctx);
+        let Priced { cost, notional, entry, multiplier, cache_miss } = self.price(ctx);
         let Bill { usage, estimated, parts, diagnosis, .. } = self.bill.take().unwrap_or_default();
         if let Some(last) = self.decisions.last_mut()
             && last.step == DecisionStep::Succeeded
@@ -154,6 +154,7 @@ impl OpenRecord {
             error_message: ending.error.clone(),
             usage,
             cost,
+            notional_cost: notional,
             price_model: entry,
             parts,
             cache_miss,
@@ -174,6 +175,7 @@ impl OpenRecord {
     fn price(&mut self, ctx: &RequestContext) -> Priced {
         let free = |multiplier| Priced {
             cost: Some(NanoUsd::ZERO),
+            notional: None,
             entry: None,
             multiplier,
             cache_miss: None,
@@ -183,18 +185,24 @@ impl OpenRecord {
         else {
             return free(Decimal::ONE);
         };
-        let multiplier = asked.provider.cost_multiplier;
+        let multiplier = asked.provider.multiplier();
         if !self.operation.is_metered() {
             return free(multiplier);
         }
         let names = [&*body.model, &*asked.model];
-        let (price, cost) = charge(&self.snapshot, names, multiplier, bill);
+        let is_clients = asked.provider.auth.is_clients();
+        let listed = if is_clients { Decimal::ONE } else { multiplier };
+        let (price, mut cost) = charge(&self.snapshot, names, listed, bill);
+        let notional = if is_clients { cost.replace(NanoUsd::ZERO) } else { None };
+        if is_clients {
+            bill.parts.iter_mut().for_each(|part| part.cost = Some(NanoUsd::ZERO));
+        }
         let (key, rates) = (self.caller.key_id(), MissRates { price, multiplier });
         let missed = |print: Box<_>| cold_cache::missed(ctx, key, body, *print, asked, bill, rates);
         let cache_miss = print.and_then(missed);
         let other = price.filter(|price| *price.model != *body.model);
         let entry = other.map(|price| price.model.as_str().into());
-        Priced { cost, entry, multiplier, cache_miss }
+        Priced { cost, notional, entry, multiplier, cache_miss }
     }
 }
 
@@ -374,6 +382,7 @@ fn of_stranger(ctx: &RequestContext, ending: &Ending) -> Record {
         error_message: ending.error.clone(),
         usage: Usage::default(),
         cost: None,
+        notional_cost: None,
         price_model: None,
         parts: Vec::new(),
         cache_miss: None,
@@ -402,6 +411,8 @@ fn clip(decision: &mut Decision) {
 /// What a request costs.
 struct Priced {
     cost: Option<NanoUsd>,
+    /// At list price, if the client's own account pays.
+    notional: Option<NanoUsd>,
     /// The price entry, if it is not the requested model's own.
     entry: Option<Arc<str>>,
     multiplier: Decimal,

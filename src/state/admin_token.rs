@@ -73,7 +73,7 @@ impl AdminToken {
     }
 
     /// Whether this is the token in effect. Use [`Self::check`] or [`Self::is_at_proxy`] for
-    /// anything that clients send.
+    /// anything that clients send to be let in.
     pub fn is(&self, token: &Secret) -> bool {
         self.token.load().hash.matches(&key_text::hash(token.expose()))
     }

@@ -56,7 +56,9 @@ impl Reach<'_> {
     }
 }
 
-/// Whether a provider's configured list does not contain all its models.
+/// Whether a provider's configured list does not contain all its models. The gateway cannot ask one
+/// that takes the client's own credential.
 pub fn is_listing_needed(provider: &Provider) -> bool {
-    provider.allowed_models.is_empty() || provider.allowed_models.iter().any(|m| m.ends_with('*'))
+    let models = &provider.allowed_models;
+    !provider.auth.is_clients() && (models.is_empty() || models.iter().any(|m| m.ends_with('*')))
 }

@@ -38,7 +38,7 @@ impl Snapshot {
             Some(ReservedAt {
                 rates: &price.rates,
                 max_output: price.max_output,
-                multiplier: provider.cost_multiplier,
+                multiplier: provider.multiplier(),
             })
         });
         // Most providers of a model share one price and one multiplier: each pair is computed once.
@@ -55,10 +55,13 @@ impl Snapshot {
 
     /// What a request is expected to cost at one provider, in nano-dollars; the most without a price.
     pub fn expected_cost(&self, model: &str, provider: &Provider, forecast: &Forecast) -> u64 {
+        if provider.auth.is_clients() {
+            return 0;
+        }
         let Some(price) = self.price_for(model, provider.upstream_model(model)) else {
             return u64::MAX;
         };
-        let at = candidate(price, provider.cost_multiplier);
+        let at = candidate(price, provider.multiplier());
         let amount = reservation::amount(Reservation::Expected, forecast, [at]);
         u64::try_from(amount.0).unwrap_or(0)
     }
@@ -80,7 +83,7 @@ impl Snapshot {
             let own = self.price_for(ask.model, upstream).map(AsRef::as_ref);
             let usage = Usage { input, ..Usage::default() };
             let reported = Figures { usage, estimated: true, ..Figures::default() };
-            let (named, multiplier) = ([ask.model, upstream], provider.cost_multiplier);
+            let (named, multiplier) = ([ask.model, upstream], provider.multiplier());
             let reply = PricedReply { own, asked: named, find, multiplier };
             let mut figures = units::charged(asked, upstream, own, find, reported);
             let by_unit = reply.charge(&figures.usage, &mut figures.parts);
@@ -120,7 +123,7 @@ impl Snapshot {
             let model = batch.models.get(group.model).map_or("", String::as_str);
             let price = self.price_for(model, provider.upstream_model(model));
             let Some(price) = price else { return (sum, cost) };
-            let at = candidate(price, provider.cost_multiplier);
+            let at = candidate(price, provider.multiplier());
             let (usage, amount) = reservation::of_batch(mode, group, usual(model), &at);
             let input = sum.input.saturating_add(usage.input);
             let output = sum.output.saturating_add(usage.output);
@@ -143,7 +146,7 @@ impl Snapshot {
         }
         let reachable =
             || self.providers.iter().filter(|provider| select::could_serve(ask, provider));
-        let multiplier = reachable().map(|provider| provider.cost_multiplier).max();
+        let multiplier = reachable().map(|provider| provider.multiplier()).max();
         let multiplier = multiplier.unwrap_or(Decimal::ONE);
         let others = ask.named.iter().filter_map(|named| {
             let price = if named.is_providers_choice() {

@@ -172,6 +172,9 @@ fn usage(record: &Record, line: &mut JsonLine<'_>) {
     if let Some(cost) = record.cost {
         line.plain(name!("cost_usd"), &cost.to_string());
     }
+    if let Some(cost) = record.notional_cost {
+        line.plain(name!("notional_cost_usd"), &cost.to_string());
+    }
     if record.cost_multiplier == Decimal::ONE {
         line.plain(name!("cost_multiplier"), "1");
     } else {
@@ -223,6 +226,7 @@ mod tests {
             cost: Some(NanoUsd(1_230)),
             price_model: None,
             parts: Vec::new(),
+            notional_cost: None,
             cache_miss: None,
             cost_multiplier: Decimal::new(1500, 3),
             estimated: false,

@@ -37,6 +37,7 @@ use super::registration::{Buckets, Registration};
 use super::sharing::RedisMetrics;
 use crate::domain::fast_map::FastMap;
 use crate::domain::limit_type::LimitType;
+use crate::domain::money::NanoUsd;
 use crate::domain::record::Record;
 
 /// Runs before each scrape, to update figures.
@@ -83,6 +84,7 @@ pub struct Metrics {
     overhead: Histogram,
     tokens: IntCounterVec,
     cost: CounterVec,
+    notional_cost: CounterVec,
     providers: RwLock<FastMap<Box<str>, Arc<ProviderTotals>>>,
     breakdowns: Breakdowns,
     parts: PartMetrics,
@@ -130,6 +132,7 @@ struct ProviderTotals {
     cost: Counter,
 }
 
+const NOTIONAL: &str = "What clients' own accounts paid at a provider, by the price table.";
 const BREAKERS: &str = "Circuit of each provider: 0 closed, 1 half open, 2 open.";
 
 impl Metrics {
@@ -163,6 +166,7 @@ impl Metrics {
                 &["provider", "kind"],
             )?,
             cost: on.sums("tollgate_cost_usd_total", "Cost of priced requests.", &["provider"])?,
+            notional_cost: on.sums("tollgate_notional_cost_usd_total", NOTIONAL, &["provider"])?,
             providers: RwLock::default(),
             breakdowns: Breakdowns::register(&on, per_user, per_key)?,
             parts: PartMetrics::register(&on)?,
@@ -229,6 +233,9 @@ impl Metrics {
             record.provider_name.as_deref().filter(|_| used || record.cost.is_some())
         {
             self.provider(provider).add(record);
+            if let Some(usd) = usd(record.notional_cost) {
+                self.notional_cost.with_label_values(&[provider]).inc_by(usd);
+            }
         }
     }
 
@@ -288,6 +295,7 @@ impl Metrics {
         forget(&self.attempts, &keep);
         forget(&self.tokens, &keep);
         forget(&self.cost, &keep);
+        forget(&self.notional_cost, &keep);
         self.provider_health.keep(&keep);
     }
 
@@ -351,11 +359,13 @@ impl ProviderTotals {
         for (counter, amount) in self.tokens.iter().zip(amounts) {
             counter.inc_by(amount);
         }
-        // A metric, not an account: the exact sum is in the ledger.
-        if let Some(usd) =
-            record.cost.and_then(|cost| cost.to_decimal().to_f64()).filter(|usd| *usd > 0.0)
-        {
+        if let Some(usd) = usd(record.cost) {
             self.cost.inc_by(usd);
         }
     }
+}
+
+/// For a metric, which is not an account: the exact sum is in the ledger.
+fn usd(cost: Option<NanoUsd>) -> Option<f64> {
+    cost.and_then(|cost| cost.to_decimal().to_f64()).filter(|usd| *usd > 0.0)
 }

@@ -5,7 +5,7 @@
 //! that the operator adds. So no client chooses the account, the project, the address or the key of
 //! a relay behind the provider, unless a record allows it (`domain::feature`). A client's
 //! credentials never reach a provider, in whatever header, cookie or query parameter they came, and
-//! whatever the operator adds. Nor does a header that would change the form of the reply, or the
+//! whatever the operator adds; but one that takes the client's own credential gets that. Nor does a header that would change the form of the reply, or the
 //! meaning of the request, without the gateway's knowledge: a reply without readable usage would
 //! cost nothing.
 //!
@@ -161,6 +161,8 @@ pub struct HeadParts<'a> {
     pub provider: &'a Provider,
     /// The access token, as the value of its header, if the credential is exchanged for one.
     pub token: Option<&'a HeaderValue>,
+    /// The client's own credential, in the header that it came in, if the provider takes it.
+    pub own: Option<(&'a HeaderName, &'a HeaderValue)>,
     /// Has the authority, and whether TLS is used.
     pub endpoint: &'a Endpoint,
     /// Path and query.
@@ -220,7 +222,7 @@ pub fn build(method: http::Method, parts: &HeadParts<'_>) -> pingora::Result<Req
     for (name, value) in &parts.provider.custom_headers {
         headers.insert(name, value.clone());
     }
-    credential(&mut headers, parts.provider, parts.token)?;
+    credential(&mut headers, parts)?;
     if parts.provider.kind.format() == crate::domain::format::WireFormat::Native
         && !headers.contains_key(&NATIVE_VERSION.0)
     {
@@ -313,14 +315,15 @@ fn connection_listed(client: &HeaderMap) -> Vec<String> {
         .collect()
 }
 
-fn credential(
-    headers: &mut HeaderMap,
-    provider: &Provider,
-    token: Option<&HeaderValue>,
-) -> pingora::Result<()> {
-    let auth = provider.auth;
-    let Some((name, before)) = auth.header(provider.kind) else { return Ok(()) };
-    let mut value = match (token, provider.key.expose()) {
+fn credential(headers: &mut HeaderMap, parts: &HeadParts<'_>) -> pingora::Result<()> {
+    let (provider, auth) = (parts.provider, parts.provider.auth);
+    let Some((name, before)) = auth.header(provider.kind) else {
+        if let Some((name, value)) = parts.own.filter(|_| auth.is_clients()) {
+            headers.insert(name, value.clone());
+        }
+        return Ok(());
+    };
+    let mut value = match (parts.token, provider.key.expose()) {
         (Some(token), _) => token.clone(),
         (None, "") => return Ok(()),
         (None, _) if auth.is_exchanged() => return Err(invalid("no access token")),

@@ -10,6 +10,7 @@ pub mod endpoint;
 pub mod headers;
 pub(crate) mod inner_stream;
 mod one_write;
+pub mod origin;
 pub mod pool;
 pub mod probe;
 mod probe_error;

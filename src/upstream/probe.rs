@@ -113,6 +113,7 @@ async fn send(
         client: &HeaderMap::new(),
         provider,
         token: token.as_ref(),
+        own: None,
         endpoint: &endpoint,
         target: &target,
         body_len: body.as_ref().map(String::len),

@@ -36,6 +36,7 @@ pub fn record(who: &Person, n: i64) -> Record {
         cost: (n != 5).then_some(NanoUsd(1_230_001)),
         price_model: None,
         parts: Vec::new(),
+        notional_cost: None,
         cache_miss: None,
         cost_multiplier: "1.5".parse().unwrap(),
         estimated: false,

@@ -47,6 +47,7 @@ pub fn record(who: &Person, started_at: Timestamp, model: &str, cost: Option<i64
         cost: cost.map(NanoUsd),
         price_model: None,
         parts: Vec::new(),
+        notional_cost: None,
         cache_miss: None,
         cost_multiplier: "1".parse().unwrap(),
         estimated: false,

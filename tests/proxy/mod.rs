@@ -51,6 +51,7 @@ mod named_models;
 mod names;
 mod nothing_usable;
 mod one_client;
+mod own_account;
 mod passthrough;
 mod planted_secrets;
 mod playground;

@@ -8,7 +8,6 @@ use chrono_tz::Tz;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::admin::actions::providers::destination::same_origin;
 use crate::admin::actions::providers::fields::OfProvider;
 use crate::admin::bodies::{
     BaseUrl, HeaderText, Id, List, Moment, Nothing, OneOf, Patch, Plain, Sent, Text, Url, Usd, With,
@@ -28,6 +27,7 @@ use crate::formats::invoice::{FileKind, MAX_DAYS};
 use crate::jobs::reconcile::{self, Days, SETTLED_MS, Wanted};
 use crate::state::reseal;
 use crate::store::{Store, StoredInvoiceSource};
+use crate::upstream::origin::same_origin;
 
 /// Bytes of a billing file in a body: lines of AI models alone.
 pub const MAX_FILE: usize = 16 * 1024 * 1024;

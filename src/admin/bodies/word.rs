@@ -107,7 +107,8 @@ words! {
     InstructionsStrategy: Auto, ForceOfficial, KeepOriginal;
     InvoiceKind: Anthropic, OpenAi;
     MatchType: Contains, Exact, Regex;
-    ProviderAuth: Auto, XApiKey, Bearer, XGoogApiKey, ApiKey, GcpServiceAccount, AzureEntra, None;
+    ProviderAuth: Auto, XApiKey, Bearer, XGoogApiKey, ApiKey, GcpServiceAccount, AzureEntra, Client,
+        None;
     ProviderType: Native, NativeAuth, Responses, Chat, AltCli;
     ResetMode: Fixed, Rolling;
     Role: Admin, User;

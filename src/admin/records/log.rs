@@ -112,6 +112,9 @@ pub struct LogEntry {
     pub service_tier: &'static str,
     /// `null` = there was no price for the model.
     pub cost_usd: Option<Exact>,
+    /// What it would have cost by the price table, where the client's own account paid at the
+    /// provider (`auth`: `client`) and `costUsd` is 0; `null` = it was charged, or has no price.
+    pub notional_cost_usd: Option<Exact>,
     /// The price entry that the cost was made with; `null` where nothing was charged.
     pub price_model: Option<String>,
     /// The parts of the cost that have a price of their own; empty for most requests.
@@ -181,6 +184,7 @@ impl LogEntry {
             web_searches: usage.web_searches,
             service_tier: usage.tier.as_str(),
             cost_usd: record.cost.map(Exact::usd),
+            notional_cost_usd: record.notional_cost.map(Exact::usd),
             price_model: record.priced_by().map(str::to_owned),
             parts: record.parts.iter().map(PartRecord::from).collect(),
             cache_miss: record.cache_miss.map(CacheMissRecord::from),

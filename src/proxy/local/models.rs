@@ -46,7 +46,7 @@ async fn reachable(
     ctx: &RequestContext,
     identified: &Identified,
 ) -> BTreeSet<String> {
-    let Identified { caller, snapshot } = identified;
+    let Identified { caller, snapshot, .. } = identified;
     let reach = match caller {
         Principal::Key { key, user } => Reach {
             groups: Some(&key.provider_group),

@@ -4,8 +4,8 @@
 //! any other; the body is bounded by `telemetry.otlp_relay.max_body`, and counts towards the budget
 //! of all bodies.
 
-use http::Method;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderMap, Method};
 use pingora::proxy::Session;
 use pingora::{Error, Result};
 
@@ -102,7 +102,7 @@ fn passed_on(reply: RelayReply) -> Answer {
     let ending = Ending { outcome: RequestOutcome::Completed, status: reply.status, error: None };
     let mut headers = vec![("content-type", reply.content_type.to_owned())];
     headers.extend(reply.retry_after.map(|after| ("retry-after", after)));
-    Answer { ending, headers, body: reply.body.into() }
+    Answer { ending, headers, passed: HeaderMap::new(), body: reply.body.into() }
 }
 
 fn failed(ctx: &RequestContext, error: &RelayError) -> Box<Error> {

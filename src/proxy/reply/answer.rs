@@ -25,6 +25,8 @@ const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 pub struct Answer {
     pub ending: Ending,
     pub headers: Vec<(&'static str, String)>,
+    /// Headers of a provider's.
+    pub passed: HeaderMap,
     pub body: Bytes,
 }
 
@@ -32,7 +34,7 @@ impl Answer {
     /// The requested data, as JSON.
     pub fn ok(body: impl Into<Bytes>) -> Self {
         let ending = Ending { outcome: RequestOutcome::Completed, status: 200, error: None };
-        Self { ending, headers: Vec::new(), body: body.into() }
+        Self { ending, headers: Vec::new(), passed: HeaderMap::new(), body: body.into() }
     }
 
     /// An error of the gateway's own, in the client's format.
@@ -42,12 +44,15 @@ impl Answer {
         let ending = Ending { outcome, status: reply.status, error: Some(reply.message) };
         let mut headers = reply.headers;
         headers.extend(own);
-        Self { ending, headers, body }
+        Self { ending, headers, passed: HeaderMap::new(), body }
     }
 
     /// Its head, without the headers that every reply carries.
     pub fn head(&self) -> pingora::Result<ResponseHeader> {
         let mut head = ResponseHeader::build_no_case(self.ending.status, Some(8))?;
+        for (name, value) in &self.passed {
+            head.append_header(name, value)?;
+        }
         head.insert_header(CONTENT_TYPE, "application/json")?;
         head.insert_header(CONTENT_LENGTH, self.body.len())?;
         for (name, value) in &self.headers {

@@ -51,24 +51,14 @@ pub(in crate::proxy) fn build(
     let own = answer::OWN_HEADERS;
     let places = if forwarded.converted { 3 } else { from.headers.len().min(8) };
     let mut headers = HeaderMap::with_capacity(places + own);
-    let rules = &ctx.live.forward_headers;
-    let shows = ctx.live.pass_provider_headers;
-    let goes_on = |name: &str| {
-        let is_meant = provider_headers::is_of_reply(name)
-            || shows && provider_headers::is_of_account(name)
-            || rules.pass_response.iter().any(|passed| passed == name)
-                && !provider_headers::is_never_forwarded(name);
-        is_meant
-            && !is_of_this_hop(&from.headers, name)
-            && !rules.drop_response.iter().any(|dropped| dropped == name)
-    };
+    let shows = ctx.live.pass_provider_headers || ctx.is_of_clients_account();
     of_gateway(&mut headers, forwarded.streamed && !(forwarded.converted && ctx.reads_array()));
     if let Some(own) = from.headers.get(CONTENT_TYPE).filter(|_| forwarded.is_opaque) {
         headers.insert(CONTENT_TYPE, own.clone());
     }
     if !forwarded.converted {
         for (name, value) in &from.headers {
-            if goes_on(name.as_str()) {
+            if goes_on(ctx, &from.headers, name.as_str(), shows) {
                 headers.try_append(name.clone(), value.clone()).map_err(|_| too_many())?;
             }
         }
@@ -82,6 +72,24 @@ pub(in crate::proxy) fn build(
     }
     head.headers = headers;
     Ok(head)
+}
+
+/// Whether a header of the provider's goes on. `shows`: one of its account does.
+fn goes_on(ctx: &RequestContext, from: &HeaderMap, name: &str, shows: bool) -> bool {
+    let rules = &ctx.live.forward_headers;
+    let is_meant = provider_headers::is_of_reply(name)
+        || shows && provider_headers::is_of_account(name)
+        || rules.pass_response.iter().any(|passed| passed == name)
+            && !provider_headers::is_never_forwarded(name);
+    is_meant
+        && !is_of_this_hop(from, name)
+        && !rules.drop_response.iter().any(|dropped| dropped == name)
+}
+
+/// What of the head of an error goes on: of a client's own account, what describes it.
+pub(in crate::proxy) fn of_error(ctx: &RequestContext, from: &HeaderMap) -> HeaderMap {
+    let passed = from.iter().filter(|(name, _)| goes_on(ctx, from, name.as_str(), true));
+    passed.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// The head that brings the first sign of life to a client that waits for a stream: nothing of a

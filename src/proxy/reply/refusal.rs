@@ -32,6 +32,10 @@ const BUDGET_EXCEEDED: &str = "the gateway holds as many request bodies as it ma
 const NO_PROVIDER_CREDENTIAL: &str = "no provider can take the request: an administrator must \
                                       enter the credential of a provider again";
 
+const NO_OWN_CREDENTIAL: &str = "this model is served with your own account: send the gateway's key \
+                                 in x-tollgate-key, and your credential in Authorization or \
+                                 x-api-key; batches, files and background responses cannot use it";
+
 /// Why the gateway answers in place of a provider.
 #[derive(Debug)]
 pub enum Refusal {
@@ -125,6 +129,8 @@ pub enum Refusal {
     },
     /// Providers serve the model, but their stored credentials cannot be opened.
     NoProviderCredential,
+    /// Providers serve the model with the client's own credential, which the request does not have.
+    NoOwnCredential,
     /// Providers exist, but none is available now.
     Unavailable {
         retry_after_ms: Option<u64>,
@@ -206,6 +212,7 @@ impl Refusal {
             | Self::ModelNotPriced { .. }
             | Self::ToolNotPriced { .. }
             | Self::NoProviderCredential
+            | Self::NoOwnCredential
             | Self::Unavailable { .. }
             | Self::UpstreamFailed { .. }
             | Self::UpstreamRateLimited { .. }
@@ -238,6 +245,9 @@ impl Refusal {
             // No matter of permissions: it is served once the credential is there.
             Self::NoProviderCredential => {
                 overloaded(NO_PROVIDER_CREDENTIAL).retry_after(Some(SOON_MS.unsigned_abs()))
+            }
+            Self::NoOwnCredential => {
+                RefusalReply::new(401, "authentication_error", NO_OWN_CREDENTIAL)
             }
             Self::Unavailable { retry_after_ms } => {
                 let wait = retry_after_ms.unwrap_or(SOON_MS.unsigned_abs());
@@ -323,6 +333,7 @@ impl Refusal {
             Self::ModelNotPriced { .. } => "model_not_priced",
             Self::ToolNotPriced { .. } => "tool_not_priced",
             Self::NoProviderCredential => "no_provider_credential",
+            Self::NoOwnCredential => "no_own_credential",
             Self::Unavailable { .. } => "unavailable",
             Self::UpstreamFailed { .. } => "upstream_failed",
             Self::UpstreamRateLimited { .. } => "upstream_rate_limited",

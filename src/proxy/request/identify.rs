@@ -17,6 +17,7 @@ use crate::domain::ids::KeyId;
 use crate::formats::route::Route;
 use crate::proxy::caller::Principal;
 use crate::proxy::context::RequestContext;
+use crate::proxy::own_credential::OwnCredential;
 use crate::proxy::record::OpenRecord;
 use crate::proxy::reply::refusal::Refusal;
 use crate::state::rejected::Attempt;
@@ -27,6 +28,8 @@ use crate::telemetry::{RejectedLine, access_rejected};
 pub struct Identified {
     pub caller: Principal,
     pub snapshot: Arc<Snapshot>,
+    /// The client's own credential for a provider that takes it.
+    pub own: Option<Arc<OwnCredential>>,
 }
 
 impl Identified {
@@ -79,35 +82,22 @@ pub(in crate::proxy) fn caller_of(
     session: &Session,
     ctx: &RequestContext,
 ) -> Result<Identified, Refusal> {
-    let head = session.req_header();
-    let fixed = &ctx.gateway.fixed;
-    // A web session's token is not compared: browsers send it automatically, so it is not an
-    // attempt at the admin token.
-    let is_admin = |text: &str| !key_text::is_like_a_session(text) && is_admin_token(ctx, text);
     let snapshot = ctx.gateway.node.state.snapshot();
-    let (presented, found) = match OnBehalf::of(session).and_then(|on_behalf| on_behalf.key) {
-        Some(key) => (Presented::None, named(ctx, &snapshot, key)),
-        None => {
-            let presented = credentials::presented(
-                &head.headers,
-                head.uri.query(),
-                &fixed.alt_key_headers,
-                is_admin,
-            );
-            let found = caller(ctx, &snapshot, &presented);
-            (presented, found)
+    let found = match OnBehalf::of(session).and_then(|on_behalf| on_behalf.key) {
+        Some(key) => {
+            Found { presented: Presented::None, caller: named(ctx, &snapshot, key), own: None }
         }
+        None => find(session, ctx, &snapshot),
     };
-    let caller = match found {
-        Ok(caller) => caller,
+    match found.caller {
+        Ok(caller) => Ok(Identified { caller, snapshot, own: found.own }),
         Err((refusal, key)) => {
             if !ctx.is_explained {
-                note_rejected(ctx, &refusal, &presented, key);
+                note_rejected(ctx, &refusal, &found.presented, key);
             }
-            return Err(refusal);
+            Err(refusal)
         }
-    };
-    Ok(Identified { caller, snapshot })
+    }
 }
 
 /// Whether the text is the admin token. After ten wrong ones from the client's address, no text is.
@@ -115,25 +105,65 @@ fn is_admin_token(ctx: &RequestContext, text: &str) -> bool {
     ctx.gateway.node.admin_token.is_at_proxy(text, ctx.head.client_ip, ctx.started_at)
 }
 
-/// The caller; else the step that failed, with the key if it exists.
-fn caller(
-    ctx: &RequestContext,
-    snapshot: &Snapshot,
-    presented: &Presented,
-) -> Result<Principal, (Refusal, Option<KeyId>)> {
-    let text = match presented {
-        Presented::None => return Err((Refusal::MissingCredential, None)),
-        Presented::Conflicting => return Err((Refusal::ConflictingCredentials, None)),
-        Presented::One(text) => text,
-    };
-    // Keys first: they keep working from an address that is blocked from trying the admin token.
-    let Some(found) = snapshot.caller(&key_text::hash(text)) else {
-        return match is_admin_token(ctx, text) {
+/// What the credentials of a request say.
+struct Found {
+    presented: Presented,
+    /// The caller; else the step that failed, with the key if it exists.
+    caller: Result<Principal, (Refusal, Option<KeyId>)>,
+    own: Option<Arc<OwnCredential>>,
+}
+
+/// Looks the presented key up. Only a request whose usual places hold no key of the gateway is
+/// asked for `x-tollgate-key`.
+fn find(session: &Session, ctx: &RequestContext, snapshot: &Snapshot) -> Found {
+    let head = session.req_header();
+    // A web session's token is not compared: browsers send it automatically, so it is not an
+    // attempt at the admin token.
+    let is_admin = |text: &str| !key_text::is_like_a_session(text) && is_admin_token(ctx, text);
+    let (headers, query) = (&head.headers, head.uri.query());
+    let aliases = &ctx.gateway.fixed.alt_key_headers;
+    let mut presented = credentials::presented(headers, query, aliases, is_admin);
+    let (mut holder, mut own) = (presented.holder(snapshot), None);
+    if holder.is_none()
+        && let Some(beside) = credentials::beside_own(headers, query, aliases, is_admin)
+    {
+        (holder, presented) = (beside.holder(snapshot), beside);
+        if let Presented::One(key) = &presented {
+            own = OwnCredential::of(headers, key).map(Arc::new);
+        }
+    }
+    let caller = match (holder, &presented) {
+        (Some(holder), _) => usable(holder, ctx.started_at),
+        (None, Presented::None) => Err((Refusal::MissingCredential, None)),
+        (None, Presented::Conflicting) => Err((Refusal::ConflictingCredentials, None)),
+        // Keys first: they keep working from an address that is blocked from trying the admin token.
+        (None, Presented::One(text)) => match is_admin_token(ctx, text) {
             true => Ok(Principal::Admin),
             false => Err((Refusal::UnknownKey, None)),
-        };
+        },
     };
-    usable(found, ctx.started_at)
+    // What opens the gateway is sent to no provider. Strangers learn nothing of the admin token here.
+    if caller.is_ok() && own.as_ref().is_some_and(|own| is_gateways(ctx, snapshot, own)) {
+        let caller = Err((Refusal::ConflictingCredentials, None));
+        return Found { presented: Presented::Conflicting, caller, own: None };
+    }
+    Found { presented, caller, own }
+}
+
+/// Whether a client's own credential is a key of the gateway, or its admin token.
+fn is_gateways(ctx: &RequestContext, snapshot: &Snapshot, own: &OwnCredential) -> bool {
+    let is_key = snapshot.caller(&key_text::hash(own.token.expose())).is_some();
+    is_key || ctx.gateway.node.admin_token.is(&own.token)
+}
+
+impl Presented {
+    /// The holder of the key, if it is known.
+    fn holder<'s>(&self, snapshot: &'s Snapshot) -> Option<&'s KeyHolder> {
+        match self {
+            Self::One(text) => snapshot.caller(&key_text::hash(text)),
+            Self::None | Self::Conflicting => None,
+        }
+    }
 }
 
 /// The caller of a request that the administration makes on behalf of a key: no credential was

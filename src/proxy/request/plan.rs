@@ -74,6 +74,9 @@ pub(in crate::proxy) async fn plan(
         {
             plan.order.retain(is_there);
             ctx.decide(provider, DecisionStep::ChosenForSession, why);
+            if provider.auth.is_clients() && identified.own.is_none() {
+                planned = Err(Refusal::NoOwnCredential);
+            }
         }
     }
     planned
@@ -99,6 +102,7 @@ fn refusal(
         NoProvider::NotInReach { .. } => {
             Refusal::NoGroup { exists: snapshot.providers.iter().any(|p| p.is_enabled) }
         }
+        NoProvider::WithoutOwnCredential { .. } => Refusal::NoOwnCredential,
         NoProvider::Unpriced { .. } => not_priced(snapshot, inbound, format),
         NoProvider::NamedModel { .. } => match named_nowhere(snapshot, inbound) {
             Some(NamedModel { name, member }) => {

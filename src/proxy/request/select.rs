@@ -7,6 +7,8 @@ use super::identify::Identified;
 use super::intake::Inbound;
 use super::screen::Screened;
 use crate::domain::clock::Timestamp;
+use crate::domain::endpoint::ApiEndpoint;
+use crate::domain::feature::Feature;
 use crate::domain::feature_policy::{FeatureUse, Unpriced};
 use crate::domain::fee::Fee;
 use crate::domain::format::WireFormat;
@@ -21,7 +23,9 @@ use crate::formats::{convert, count};
 use crate::limits::{Blocked, Permit};
 use crate::policy::bill;
 use crate::policy::reservation::{Forecast, Reservation};
-use crate::policy::select::{self, Availability, NoProvider, ProviderView, SelectInput, Selection};
+use crate::policy::select::{
+    self, Availability, NoProvider, OwnCredential, ProviderView, SelectInput, Selection,
+};
 use crate::proxy::caller::Principal;
 use crate::proxy::context::RequestContext;
 use crate::state::Snapshot;
@@ -143,9 +147,24 @@ impl<'a> ToSelect<'a> {
             strategy: identified.caller.strategy(&identified.snapshot.settings),
             preferred: preferred.filter(|_| avoided.is_none()),
             avoided,
+            own_credential: self.own_credential(),
             left_out: &identified.snapshot.left_out,
             now,
             at_ms: ctx.elapsed_ms(),
+        }
+    }
+
+    /// Whether a provider that takes the client's own credential can have it. A reply that is made
+    /// in the background, and what is held for the client, is asked for later.
+    fn own_credential(self) -> OwnCredential {
+        let Self { identified, inbound, operation, .. } = self;
+        if identified.own.is_none() {
+            return OwnCredential::Missing;
+        }
+        let is_held = operation.endpoint().is_some_and(ApiEndpoint::is_held);
+        match is_held || inbound.features.iter().any(|used| used.feature == Feature::Background) {
+            true => OwnCredential::NeededLater,
+            false => OwnCredential::Carried,
         }
     }
 
@@ -277,6 +296,10 @@ impl ProviderView for View<'_> {
         let Some(inbound) = self.billed else { return true };
         let (snapshot, model) = (&self.asked.identified.snapshot, &inbound.model);
         let has_price = || snapshot.price_for(model, provider.upstream_model(model)).is_some();
+        if provider.auth.is_clients() {
+            // It costs nothing here.
+            return true;
+        }
         (!self.needs_price || (!self.is_refused && has_price()))
             && unpriced_tool(snapshot, inbound, provider, self.asked.ctx.format).is_none()
     }

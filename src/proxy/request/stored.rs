@@ -74,7 +74,11 @@ pub(in crate::proxy) async fn plan(
     if call.method == Method::DELETE && ctx.gateway.pending_replies.has(holder, &call.id) {
         return Err(not_billed(call.collection));
     }
-    let place = identified.snapshot.providers.iter().position(serves).ok_or_else(unknown)?;
+    let providers = &identified.snapshot.providers;
+    let place = providers.iter().position(serves).ok_or_else(unknown)?;
+    if providers[place].auth.is_clients() && identified.own.is_none() {
+        return Err(Refusal::NoOwnCredential);
+    }
     let hints = SessionHints {
         header: None,
         metadata_user_id: None,

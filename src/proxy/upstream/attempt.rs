@@ -19,6 +19,7 @@ use crate::domain::secret::Secret;
 use crate::policy::classify::Counts;
 use crate::policy::failure::NetworkFailure;
 use crate::proxy::context::RequestContext;
+use crate::proxy::own_credential::OwnCredential;
 use crate::upstream::Link;
 
 /// An attempt at a provider.
@@ -39,6 +40,8 @@ pub struct Attempt {
     pub link: Option<Arc<Link>>,
     /// The access token, where the provider's credential is exchanged for one.
     pub token: Option<HeaderValue>,
+    /// The client's own credential, where the provider takes it: no other attempt has it.
+    pub own: Option<Arc<OwnCredential>>,
     timing: Timing,
     /// The complete request was sent and no error has come: the provider may be working on it, and
     /// may bill for it.
@@ -69,6 +72,7 @@ impl Attempt {
             began: Instant::now(),
             link: None,
             token: None,
+            own: None,
             timing: Timing::default(),
             is_billable: false,
             may_have_made: false,
@@ -87,11 +91,13 @@ impl Attempt {
             .ok_or_else(|| Failure::network(NetworkFailure::Connect, "no peer was chosen").into())
     }
 
-    /// What no message and no error may have: the provider's secrets, and its access token.
+    /// What no message and no error may have: the provider's secrets, its access token, and the
+    /// client's own credential.
     pub fn secrets(&self) -> Vec<Secret> {
         let token = self.token.as_ref().and_then(|token| token.to_str().ok());
         let token = token.and_then(|token| token.strip_prefix("Bearer ")).map(Secret::new);
-        self.provider.secrets().cloned().chain(token).collect()
+        let own = self.own.as_ref().map(|own| own.token.clone());
+        self.provider.secrets().cloned().chain(token).chain(own).collect()
     }
 
     /// How long to wait for the next part.

@@ -144,10 +144,12 @@ fn told_cooldown(
     asked.or_else(|| request.gateway.node.credentials.used_up_until(place, now))
 }
 
-/// Notes the windows of the account that the head of a reply describes.
+/// Notes the windows of the account that the head of a reply describes: those of a client's own
+/// account are the client's.
 pub(super) fn note_windows(request: &RequestContext, attempt: &Attempt, head: &ResponseHeader) {
     let headers = &head.headers;
-    if !headers.keys().any(|name| quota::is_quota_header(name.as_str())) {
+    let has_windows = || headers.keys().any(|name| quota::is_quota_header(name.as_str()));
+    if attempt.provider.auth.is_clients() || !has_windows() {
         return;
     }
     let texts =

@@ -54,8 +54,8 @@ impl ErrorBody {
         self.collected.len() >= ERROR_BODY_MAX
     }
 
-    /// What the collected body says.
-    pub(super) fn failure(&mut self) -> Failure {
+    /// What the collected body says. `of_client`: the client's own account is asked.
+    pub(super) fn failure(&mut self, of_client: bool) -> Failure {
         let (status, raw) = (self.head.status.as_u16(), self.collected.split().freeze());
         let coding =
             Coding::of(self.head.headers.get(CONTENT_ENCODING)).unwrap_or(Coding::Identity);
@@ -70,6 +70,7 @@ impl ErrorBody {
             error: error::read(self.format, status, &body),
             body,
             usage: None,
+            head: of_client.then(|| self.head.clone()),
         })
     }
 }
@@ -82,6 +83,7 @@ pub(super) fn in_place(error: UpstreamError, usage: Option<Usage>) -> Failure {
         error,
         body: Bytes::new(),
         usage,
+        head: None,
     })
 }
 

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use pingora::http::ResponseHeader;
 use pingora::{Error, ErrorType};
 
 use crate::domain::secret::Secret;
@@ -67,6 +68,8 @@ pub struct ErrorStatus {
     /// Unchanged, up to a bound; empty if the error stood in place of a reply.
     pub body: Bytes,
     pub usage: Option<Usage>,
+    /// Its head, if the client's own account is asked.
+    pub head: Option<Box<ResponseHeader>>,
 }
 
 impl ErrorStatus {
@@ -229,7 +232,8 @@ mod tests {
         let body = Bytes::from_static(body.as_bytes());
         let error =
             UpstreamError { message: "bad key hunter-2-of-2.".into(), ..Default::default() };
-        let reply = ErrorStatus { status: 400, retry_after: None, error, body, usage: None };
+        let reply =
+            ErrorStatus { status: 400, retry_after: None, error, body, usage: None, head: None };
         match Failure::ErrorReply(reply).without(&Secret::new(key)) {
             Failure::ErrorReply(e) => (e.error.message, e.body),
             other => panic!("{other}"),

@@ -13,6 +13,7 @@ use crate::policy::error_rules::ReadyRule;
 use crate::proxy::context::RequestContext;
 use crate::proxy::record::Ending;
 use crate::proxy::reply::answer::Answer;
+use crate::proxy::reply::client_head;
 use crate::proxy::reply::give_up::GiveUp;
 
 /// The answer when no provider is left. If each one that was tried refused the request, the client
@@ -54,7 +55,12 @@ pub(super) fn of_client_error(
         }
     };
     let ending = Ending { outcome: RequestOutcome::ClientError, status, error: Some(told) };
-    Answer { ending, headers: Vec::new(), body }
+    let head = match failure {
+        Failure::ErrorReply(error) => error.head.as_ref(),
+        _ => None,
+    };
+    let passed = head.map(|head| client_head::of_error(ctx, &head.headers)).unwrap_or_default();
+    Answer { ending, headers: Vec::new(), passed, body }
 }
 
 /// An error rule's own text.

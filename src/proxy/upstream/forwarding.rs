@@ -11,11 +11,13 @@ use crate::domain::provider::Provider;
 use crate::formats::embeddings;
 use crate::formats::route::{Operation, Route};
 use crate::proxy::context::RequestContext;
+use crate::proxy::own_credential::OwnCredential;
 use crate::proxy::request::identify::Identified;
 use crate::proxy::request::intake::Inbound;
 use crate::proxy::request::plan::Plan;
 use crate::state::CredentialPlace;
 use crate::upstream::ProviderCall;
+use crate::upstream::origin::same_origin;
 
 /// The state of the attempt loop.
 pub struct Forwarding {
@@ -30,6 +32,8 @@ pub struct Forwarding {
     pub tried: Vec<CredentialPlace>,
     /// The providers of those that failed for another reason than a 401.
     pub limited: Vec<ProviderId>,
+    /// The provider that the client's own credential goes to.
+    own_goes_to: Option<Arc<Provider>>,
     /// No further attempt begins after this.
     pub deadline: Option<Instant>,
     pub tally: AttemptTally,
@@ -59,6 +63,7 @@ impl Forwarding {
             next: 0,
             tried: Vec::new(),
             limited: Vec::new(),
+            own_goes_to: None,
             deadline,
             tally,
             keepalive,
@@ -84,6 +89,21 @@ impl Forwarding {
             Operation::Endpoint(endpoint) => endpoint.is_held(),
             operation => matches!(operation, Operation::Stored(_)),
         }
+    }
+
+    /// Whether a provider that takes the client's own credential may have it: no second host may.
+    pub fn may_have_own(&self, provider: &Provider) -> bool {
+        !provider.auth.is_clients()
+            || self.own_goes_to.as_ref().is_none_or(|first| same_origin(&first.url, &provider.url))
+    }
+
+    /// The client's own credential, if the provider takes it. No other host gets it from now on.
+    pub fn own_credential(&mut self, provider: &Arc<Provider>) -> Option<Arc<OwnCredential>> {
+        if !provider.auth.is_clients() {
+            return None;
+        }
+        self.own_goes_to.get_or_insert_with(|| Arc::clone(provider));
+        self.identified.own.clone()
     }
 
     /// Whether another attempt may begin.

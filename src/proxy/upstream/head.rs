@@ -43,6 +43,7 @@ pub(super) fn of_method(
         client: &session.req_header().headers,
         provider,
         token: attempt.token.as_ref(),
+        own: attempt.own.as_ref().map(|own| (&own.name, &own.value)),
         endpoint,
         target: &path,
         body_len: (method == Method::POST).then(|| rendered.len()),

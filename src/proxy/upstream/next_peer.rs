@@ -95,6 +95,11 @@ async fn next_provider(
         let Some(provider) = forwarding.next_provider() else {
             return Err(exhausted(request, forwarding).into());
         };
+        if !forwarding.may_have_own(&provider) {
+            let why = "the client's own credential was sent to another host";
+            skip(request, forwarding, &provider, DecisionStep::Disabled, why);
+            continue;
+        }
         let now = request.now();
         let health = &request.gateway.node.health;
         let ticket = match forwarding.route.operation {
@@ -126,7 +131,9 @@ async fn next_provider(
             None => true,
         };
         if entered {
-            return Ok(Box::new(Attempt::new(chosen, &forwarding.inbound.model, ticket)));
+            let mut attempt = Box::new(Attempt::new(chosen, &forwarding.inbound.model, ticket));
+            attempt.own = forwarding.own_credential(&attempt.provider);
+            return Ok(attempt);
         }
         drop(ticket);
         let why = "what runs there already reaches one of its limits";

@@ -236,7 +236,10 @@ pub(in crate::proxy) fn take(
         Incoming::Awaited => Ok(()),
         Incoming::Error(error) => {
             let full = body.take().is_some_and(|piece| error.add(&piece));
-            if full || end { Err(error.failure().into()) } else { Ok(()) }
+            if !full && !end {
+                return Ok(());
+            }
+            Err(error.failure(attempt.own.is_some()).into())
         }
         Incoming::Reply(forwarded) => {
             let mut bytes = Bytes::new();

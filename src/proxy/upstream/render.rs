@@ -131,11 +131,14 @@ impl RenderSource {
             without_reasoning: attempt.without_reasoning,
             json_array: forwarding.inbound.stream && ctx.reads_array(),
             cache_ttl: match &identified.caller {
+                // The client's own account is asked as the client asks.
+                _ if provider.auth.is_clients() => CacheTtl::Inherit,
                 Principal::Key { key, .. } if key.cache_ttl != CacheTtl::Inherit => key.cache_ttl,
                 _ => provider.cache_ttl,
             },
             asks_about: cold_cache::asks_about(ctx, provider, &attempt.model)
-                .filter(|_| !forwarding.inbound.peek.asks_for_diagnosis),
+                .filter(|_| !forwarding.inbound.peek.asks_for_diagnosis)
+                .filter(|_| !provider.auth.is_clients()),
             price: price.cloned(),
             id: ctx.id,
             trace_id: ctx.span().map(|span| span.trace_id),
@@ -285,6 +288,7 @@ impl RenderSource {
         }
         if self.format == WireFormat::Responses
             && self.provider.instructions != InstructionsStrategy::KeepOriginal
+            && !self.provider.auth.is_clients()
         {
             let whole = body.concat();
             let official = self.gateway.fixed.instructions.official();

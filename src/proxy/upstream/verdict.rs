@@ -147,6 +147,11 @@ fn classified(
     failure: Failure,
     mut error: Box<Error>,
 ) -> (Option<Box<Attempt>>, Box<Error>) {
+    if attempt.own.is_some()
+        && failure.reply().is_some_and(|reply| client_error::is_of_account(&reply))
+    {
+        return of_client(request, forwarding, attempt, &failure);
+    }
     let other = credential::failed(request, forwarding, &attempt, &failure);
     if let Some(OtherCredential { next: Some(next), why }) = other {
         request.gateway.node.metrics.attempt(&attempt.provider.name, "next_credential");
@@ -204,6 +209,25 @@ fn classified(
     forwarding.tally.add(failure, now, request.live.retry.max_cooldown_ms);
     forwarding.tally.refused_requests += u32::from(verdict.refuses_request());
     (None, error)
+}
+
+/// What the provider says of the client's own account goes to the client. It says nothing about the
+/// provider, and no other account stands in for it.
+fn of_client(
+    request: &mut RequestContext,
+    forwarding: &Forwarding,
+    mut attempt: Box<Attempt>,
+    failure: &Failure,
+) -> (Option<Box<Attempt>>, Box<Error>) {
+    let by = suspect(request, forwarding);
+    let setback = Setback { counts: Counts::No, by, cooldown_until: None };
+    attempt.ticket.failed(request.now(), setback);
+    request.gateway.node.metrics.attempt(&attempt.provider.name, "clients_account");
+    let why = "about the client's own account";
+    decide_failure(request, &attempt, failure, DecisionStep::ClientError, why);
+    let status = failure.status().filter(|status| *status >= 400).unwrap_or(429);
+    let answer = final_answer::of_client_error(request, failure, status, None);
+    (Some(attempt), GiveUp::ClientError(answer).into())
 }
 
 /// The answer if a batch may have been made: a second one would cost as much again.

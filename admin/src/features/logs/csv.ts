@@ -29,6 +29,7 @@ export const COLUMNS = [
   "cacheCreation1hTokens",
   "reasoningTokens",
   "costUsd",
+  "notionalCostUsd",
   "costMultiplier",
   "parts",
   "cacheMiss",

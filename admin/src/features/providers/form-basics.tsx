@@ -9,7 +9,7 @@ import { moved } from "./destination";
 import { useField } from "./form-sections";
 import type { Provider } from "./selection";
 import { Trial } from "./trial";
-import { AUTHS, TYPES, type Values } from "./values";
+import { AUTHS, sendsNone, TYPES, type Values } from "./values";
 import { VendorField } from "./vendor-field";
 
 /** An example address of each format. */
@@ -66,6 +66,11 @@ export function Basics({ form, provider, isCopy, test }: Props) {
         choices={AUTHS.map((value) => ({ value, label: t(`providers.auths.${value}`) }))}
         className="sm:col-span-2"
       />
+      {auth === "client" && (
+        <div className="sm:col-span-2">
+          <Notice tone="plain">{t("providers.ownCredential")}</Notice>
+        </div>
+      )}
       {auth === "azure-entra" && (
         <>
           <TextField {...field("entra_tenant")} mono />
@@ -84,7 +89,7 @@ export function Basics({ form, provider, isCopy, test }: Props) {
           className="sm:col-span-2"
         />
       )}
-      {auth !== "none" && auth !== "gcp-service-account" && (
+      {!sendsNone(auth) && auth !== "gcp-service-account" && (
         <TextField
           {...field("key")}
           label={t(auth === "azure-entra" ? "providers.clientSecret" : "providers.fields.key")}
@@ -98,7 +103,7 @@ export function Basics({ form, provider, isCopy, test }: Props) {
           className="sm:col-span-2"
         />
       )}
-      {elsewhere && key === "" && auth !== "none" && (
+      {elsewhere && key === "" && !sendsNone(auth) && (
         <div className="sm:col-span-2" data-testid="key-wanted">
           <Notice tone="warn">
             {t(`providers.keyMoved.${elsewhere}`, { host: host(provider?.url) })}

@@ -14,7 +14,7 @@ import { Basics } from "./form-basics";
 import { Cost, Failures, Further, Selection } from "./form-sections";
 import { Keys } from "./keys-field";
 import type { Provider } from "./selection";
-import { body, copied, UNITS, type Values, values } from "./values";
+import { body, copied, sendsNone, UNITS, type Values, values } from "./values";
 import { follow, proposed } from "./vendors";
 
 interface Props {
@@ -64,7 +64,7 @@ export function ProviderForm({ provider, like, onClose }: Props) {
       units={UNITS}
     >
       <Basics form={form} provider={provider} isCopy={like !== undefined} test={test} />
-      {form.watch("auth") !== "none" && <Keys form={form} />}
+      {!sendsNone(form.watch("auth")) && <Keys form={form} />}
       <Selection form={form} test={test} />
       <Section title={t("features.title")} help={t("features.ofProvider")}>
         <FeatureFields form={form} allowed="allowed_features" denied="denied_features" ofProvider />
@@ -77,7 +77,7 @@ export function ProviderForm({ provider, like, onClose }: Props) {
 }
 
 /** The credential of a new provider if none was typed: there must be one, also if it is not sent. */
-const unsaid = (auth: string | undefined) => (auth === "none" ? "none" : "");
+const unsaid = (auth: string | undefined) => (sendsNone(auth) ? "none" : "");
 
 /** Proposes the models of a new provider's family until the user selects others. */
 function useProposedModels(form: UseFormReturn<Values>, isNew: boolean) {

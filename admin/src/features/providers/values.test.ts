@@ -61,7 +61,9 @@ test("the secret of an application is sent with its tenant and its client", () =
     client_secret: "s",
   });
   expect(body({ ...form, key: '{"tenant":"t"}' }).key).toBe('{"tenant":"t"}');
-  expect("key" in body({ ...form, auth: "none" })).toBe(false);
+  for (const auth of ["none", "client"]) {
+    expect("key" in body({ ...form, key: "s", auth })).toBe(false);
+  }
 });
 
 test("headers and parameters are lines, and an empty template is none", () => {

@@ -14,8 +14,11 @@ export const AUTHS = [
   "api-key",
   "gcp-service-account",
   "azure-entra",
+  "client",
   "none",
 ] as const;
+/** Whether the provider gets no credential of the gateway's. */
+export const sendsNone = (auth: string | undefined) => auth === "none" || auth === "client";
 export const MONEY = [
   "limit_5h_usd",
   "limit_daily_usd",
@@ -189,7 +192,7 @@ export type Body = BodyOf<"actions/providers/addProvider">;
 
 /** The credential as it is sent to the gateway; empty if none was typed. */
 function credential({ auth, key, entra_tenant, entra_client }: Values): string {
-  if (auth === "none") return "";
+  if (sendsNone(auth)) return "";
   if (auth !== "azure-entra" || key.trim().startsWith("{")) return key;
   const parts = {
     tenant_id: entra_tenant.trim(),

@@ -97,6 +97,9 @@ const REASONS = {
   "it took longer to the first byte, or was not measured yet": "isSlower",
   "each of its keys is disabled": "keysOff",
   "the windows of its account are used above its quota guard: others first": "nearlyUsedUp",
+  "it takes the client's own credential, and the request has none beside the gateway's key":
+    "noOwnCredential",
+  "it would be asked again later, without the client's own credential": "ownCredentialLater",
 } as const;
 const TIMED = [
   [/^circuit open, tried again in (\d+) s$/, "circuitOpen"],

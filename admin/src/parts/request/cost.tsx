@@ -91,6 +91,11 @@ export function Cost({ entry, detail }: { entry: Entry; detail: Detail | undefin
         </Notice>
       )}
       {changed && <p className="text-xs text-faint">{t("logs.costs.changed")}</p>}
+      {typeof entry.notionalCostUsd === "number" && (
+        <p className="text-sm text-quiet">
+          {t("logs.notionalCost", { amount: exactMoney(entry.notionalCostUsd, format) })}
+        </p>
+      )}
       {entry.estimated && <p className="text-xs text-faint">{t("logs.estimatedHelp")}</p>}
     </div>
   );

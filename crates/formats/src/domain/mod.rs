@@ -80,7 +80,7 @@ mod tests {
             [ProviderType::Native, ProviderType::NativeAuth, ProviderType::Responses],
             [ProviderType::Chat, ProviderType::AltCli],
             [ProviderAuth::Auto, ProviderAuth::XApiKey, ProviderAuth::XGoogApiKey],
-            [ProviderAuth::GcpServiceAccount, ProviderAuth::AzureEntra],
+            [ProviderAuth::GcpServiceAccount, ProviderAuth::AzureEntra, ProviderAuth::Client],
             [InstructionsStrategy::Auto, InstructionsStrategy::ForceOfficial],
             [InstructionsStrategy::KeepOriginal],
             [Role::Admin, Role::User],

@@ -346,6 +346,12 @@ impl Provider {
             }
     }
 
+    /// What the cost of a request is multiplied by: nothing is charged that the client's own account
+    /// pays.
+    pub const fn multiplier(&self) -> Decimal {
+        if self.auth.is_clients() { Decimal::ZERO } else { self.cost_multiplier }
+    }
+
     /// Sets its credentials and its own headers.
     pub fn set_credentials(&mut self, credentials: Credentials) {
         self.custom_headers = credentials.sent_headers();

@@ -30,6 +30,8 @@ pub enum ProviderAuth {
     /// An access token of Microsoft Entra ID for the application whose secret (JSON) is the
     /// credential.
     AzureEntra,
+    /// The client's own credential, as the request carries it. Replies cost nobody else anything.
+    Client,
 }
 
 impl ProviderAuth {
@@ -48,6 +50,11 @@ impl ProviderAuth {
         matches!(self, Self::GcpServiceAccount | Self::AzureEntra)
     }
 
+    /// Whether the provider gets the client's own credential, and no other.
+    pub const fn is_clients(self) -> bool {
+        matches!(self, Self::Client)
+    }
+
     /// The header of the credential or the token of a provider of this type, and what stands before
     /// it; `None` if nothing is sent.
     pub fn header(self, kind: ProviderType) -> Option<(HeaderName, &'static str)> {
@@ -56,7 +63,7 @@ impl ProviderAuth {
         const X_GOOG_API_KEY: (HeaderName, &str) = (HeaderName::from_static("x-goog-api-key"), "");
         const API_KEY: (HeaderName, &str) = (HeaderName::from_static("api-key"), "");
         Some(match (self, kind) {
-            (Self::None, _) => return None,
+            (Self::None | Self::Client, _) => return None,
             (Self::XApiKey, _) | (Self::Auto, ProviderType::Native) => X_API_KEY,
             (Self::XGoogApiKey, _) | (Self::Auto, ProviderType::AltCli) => X_GOOG_API_KEY,
             (Self::ApiKey, _) => API_KEY,

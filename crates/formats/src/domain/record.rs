@@ -64,6 +64,10 @@ pub struct Record {
     pub usage: Usage,
     /// `None` = unpriced (no price entry for the model).
     pub cost: Option<NanoUsd>,
+    /// What it would have cost by the price table, where the client's own account paid at the
+    /// provider: then `cost` is zero. `None` = it was charged, or has no price.
+    #[serde(default)]
+    pub notional_cost: Option<NanoUsd>,
     /// The price entry of the cost, if it is not that of `model`.
     #[serde(default)]
     pub price_model: Option<Arc<str>>,

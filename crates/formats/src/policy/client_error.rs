@@ -229,6 +229,17 @@ pub fn credential_fault(reply: &ErrorReply<'_>) -> Option<CredentialFault> {
     }
 }
 
+/// Whether an error is about the account whose credential was sent. One in the place of a reply
+/// says so by its type.
+pub fn is_of_account(reply: &ErrorReply<'_>) -> bool {
+    const TYPES: [&str; 3] = ["authentication_error", "permission_error", "rate_limit_error"];
+    match reply.status {
+        401 | 402 | 403 | 429 => true,
+        400.. => credential_fault(reply).is_some(),
+        _ => reply.kind.is_some_and(|kind| TYPES.contains(&kind)),
+    }
+}
+
 /// Whether a refusal names a problem that the operator must fix.
 pub fn is_operators(message: &str) -> bool {
     let message = message.to_lowercase();
@@ -389,5 +400,31 @@ mod tests {
             assert!(!refuses(None, Some(message)), "{message}");
         }
         assert!(!refuses(None, None));
+    }
+
+    #[test]
+    fn errors_of_an_account_are_told_from_those_of_a_request_or_a_host() {
+        let of =
+            |status, kind| is_of_account(&ErrorReply { status, kind, ..ErrorReply::default() });
+        for (status, kind) in [
+            (401, None),
+            (402, None),
+            (403, Some("permission_error")),
+            (429, None),
+            (200, Some("rate_limit_error")),
+        ] {
+            assert!(of(status, kind), "{status} {kind:?}");
+        }
+        let message = Some("Your credit balance is too low");
+        assert!(is_of_account(&ErrorReply { status: 400, message, ..ErrorReply::default() }));
+        for (status, kind) in [
+            (400, Some("invalid_request_error")),
+            (404, Some("not_found_error")),
+            (500, None),
+            (529, Some("overloaded_error")),
+            (200, Some("overloaded_error")),
+        ] {
+            assert!(!of(status, kind), "{status} {kind:?}");
+        }
     }
 }

@@ -10,7 +10,7 @@ use crate::admin::envelope::{ApiError, Code};
 use crate::admin::reasons::Reason;
 use crate::domain::provider::Provider;
 use crate::domain::provider_auth::ProviderAuth;
-use crate::upstream::endpoint::Endpoint;
+use crate::upstream::origin::same_origin;
 
 /// Refuses to use stored secrets, which `merged` names, for `wanted` unless it has the same
 /// destination as `stored`; and a stored credential where another kind is needed.
@@ -37,57 +37,10 @@ pub(in crate::admin) fn check(
         return missing(Reason::OtherProxy);
     }
     // Where no credential is sent, the stored one waits for the next change.
-    let is_exchanged = wanted.auth != ProviderAuth::None
-        && (stored.auth.is_exchanged() || wanted.auth.is_exchanged());
+    let is_sent = !matches!(wanted.auth, ProviderAuth::None | ProviderAuth::Client);
+    let is_exchanged = is_sent && (stored.auth.is_exchanged() || wanted.auth.is_exchanged());
     if (merged.keeps_key || merged.keeps_credential) && is_exchanged && stored.auth != wanted.auth {
         return missing(Reason::OtherCredential);
     }
     Ok(())
-}
-
-/// Scheme, host and port are the same. An invalid address equals only itself.
-pub(in crate::admin) fn same_origin(stored: &str, wanted: &str) -> bool {
-    if stored == wanted {
-        return true;
-    }
-    match (Endpoint::parse(stored), Endpoint::parse(wanted)) {
-        (Ok(a), Ok(b)) => {
-            a.tls == b.tls && a.port == b.port && a.host.eq_ignore_ascii_case(&b.host)
-        }
-        _ => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_origin_is_scheme_host_and_port() {
-        let stored = "https://api.example/v1";
-        let same = [
-            "https://api.example",
-            "https://API.example:443/other/v2",
-            "https://api.example/v1/messages",
-        ];
-        for url in same {
-            assert!(same_origin(stored, url), "{url}");
-        }
-        let others = [
-            "http://api.example/v1",
-            "https://api.example:8443/v1",
-            "https://api.example.evil.test/v1",
-            "https://api.example@evil.test/v1",
-            "https://evil.test/api.example",
-            "https://api.example./v1",
-            "https://evil.test?https://api.example/v1",
-            "https://evil.test#@api.example",
-            "https://api.example\\.evil.test",
-            "//api.example",
-            "",
-        ];
-        for url in others {
-            assert!(!same_origin(stored, url), "{url}");
-        }
-    }
 }

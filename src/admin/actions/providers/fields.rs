@@ -47,7 +47,8 @@ pub struct ProviderFields {
     /// How the upstream is spoken to.
     #[schemars(extend("default" = "native"))]
     pub provider_type: Sent<OneOf<ProviderType>>,
-    /// How the credential is sent. `auto`: as the type has it.
+    /// How the credential is sent. `auto`: as the type has it. `client`: the client's own is sent,
+    /// which comes beside the gateway's key in `x-tollgate-key`, and nothing is charged.
     #[schemars(extend("default" = "auto"))]
     pub auth: Sent<OneOf<ProviderAuth>>,
     /// Headers that are added to each request, value by name. Parts of a value in `${…}` are secret:

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::filters::Stage;
-use super::input::SelectInput;
+use super::input::{OwnCredential, SelectInput};
 use super::order::OrderedProvider;
 use super::reasons::{
     CHEAPEST, COSTS_MORE, CREDENTIALS_OFF, DISABLED, DRAW, EXPLORED, FAILED_LAST, FASTEST,
     IS_SLOWER, LIMIT, NEARLY_USED_UP, NEXT_DRAW, NEXT_FORMAT, NEXT_PRIORITY, NO_CREDENTIAL,
-    NO_FEATURE, NO_FORMAT, NO_MODEL, NO_NAMED_MODEL, NO_PRICE, ONLY, OTHER_GROUP, PRIORITY,
-    SESSION, SESSION_CAP, STANDS_IN, SWITCHED_OFF, Shared,
+    NO_FEATURE, NO_FORMAT, NO_MODEL, NO_NAMED_MODEL, NO_OWN, NO_PRICE, ONLY, OTHER_GROUP,
+    OWN_LATER, PRIORITY, SESSION, SESSION_CAP, STANDS_IN, SWITCHED_OFF, Shared,
 };
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
@@ -64,6 +64,10 @@ impl Chain {
             Stage::Feature => (DecisionStep::ModelNotSupported, shared(&NO_FEATURE)),
             Stage::Unpriced => (DecisionStep::ModelNotSupported, shared(&NO_PRICE)),
             Stage::FormatNotConvertible => (DecisionStep::FormatNotConvertible, shared(&NO_FORMAT)),
+            Stage::NoOwnCredential(OwnCredential::NeededLater) => {
+                (DecisionStep::Disabled, shared(&OWN_LATER))
+            }
+            Stage::NoOwnCredential(_) => (DecisionStep::Disabled, shared(&NO_OWN)),
             Stage::NoUsableCredential { until: None } => {
                 (DecisionStep::Disabled, shared(&CREDENTIALS_OFF))
             }

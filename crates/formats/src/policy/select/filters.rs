@@ -1,6 +1,6 @@
 //! The checks of one provider, and the first that it fails.
 
-use super::input::{Availability, ProviderView, Rank, SelectInput};
+use super::input::{Availability, OwnCredential, ProviderView, Rank, SelectInput};
 use crate::domain::clock::Timestamp;
 use crate::domain::feature::Feature;
 use crate::domain::feature_policy::FeatureUse;
@@ -22,6 +22,8 @@ pub(super) enum Stage {
     /// Its credential cannot be opened.
     NoCredential,
     FormatNotConvertible,
+    /// It takes the client's own credential, which the request does not have for it.
+    NoOwnCredential(OwnCredential),
     CircuitOpen {
         until: Timestamp,
     },
@@ -47,6 +49,7 @@ impl Stage {
             Self::OtherGroup => Rank::OutOfReach,
             Self::Disabled | Self::ModelNotSupported => Rank::WithoutModel,
             Self::FormatNotConvertible => Rank::WithoutFormat,
+            Self::NoOwnCredential(_) => Rank::WithoutOwnCredential,
             Self::NamedModel => Rank::WithoutNamedModel,
             Self::Feature => Rank::WithoutFeature,
             Self::Unpriced => Rank::WithoutPrice,
@@ -100,11 +103,16 @@ pub(super) fn unable(ask: &SelectInput<'_>, provider: &Provider) -> Option<Stage
     if format == ask.format && !ask.named.iter().all(|named| provider.allows_named(named)) {
         return Some(Stage::NamedModel);
     }
-    let speaks = format == ask.format || (ask.convertible)(ask.format, format);
+    let is_converted = format != ask.format;
+    // A converted request is not what the client's account is for.
+    let speaks =
+        !is_converted || !provider.auth.is_clients() && (ask.convertible)(ask.format, format);
     if !speaks {
         return Some(Stage::FormatNotConvertible);
     }
-    let is_converted = format != ask.format;
+    if provider.auth.is_clients() && ask.own_credential != OwnCredential::Carried {
+        return Some(Stage::NoOwnCredential(ask.own_credential));
+    }
     // No other format has replies that are fetched later.
     let lacks_background = |one: &FeatureUse| {
         is_converted && ask.format == WireFormat::Responses && one.feature == Feature::Background

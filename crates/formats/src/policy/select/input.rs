@@ -16,6 +16,17 @@ use crate::domain::strategy::Strategy;
 /// and that may be at any time.
 pub const SOON_MS: i64 = 5_000;
 
+/// What a provider can get that needs the client's own credential.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnCredential {
+    /// The request carries none.
+    Missing,
+    /// The request carries one.
+    Carried,
+    /// The provider would be asked again later, without the client.
+    NeededLater,
+}
+
 /// What the selection needs to know of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct SelectInput<'a> {
@@ -40,6 +51,8 @@ pub struct SelectInput<'a> {
     pub preferred: Option<ProviderId>,
     /// The one that failed the session's last request: after the others of its rank.
     pub avoided: Option<ProviderId>,
+    /// The client's own credential, beside the gateway's key.
+    pub own_credential: OwnCredential,
     /// Further providers, whose credential cannot be opened: none of them is asked.
     pub left_out: &'a [Arc<Provider>],
     /// The time at which circuits, cooldowns and limits are examined.
@@ -112,6 +125,7 @@ pub(super) enum Rank {
     OutOfReach,
     WithoutModel,
     WithoutFormat,
+    WithoutOwnCredential,
     WithoutNamedModel,
     WithoutFeature,
     WithoutPrice,
@@ -153,6 +167,11 @@ pub enum NoProvider {
         /// Why each provider was skipped.
         decisions: Vec<Decision>,
     },
+    /// Some serve it with the client's own credential, which the request does not have.
+    WithoutOwnCredential {
+        /// Why each provider was skipped.
+        decisions: Vec<Decision>,
+    },
     /// Some serve it, but none allows another model that the request names.
     NamedModel {
         /// Why each provider was skipped.
@@ -183,9 +202,10 @@ pub enum NoProvider {
 }
 
 impl NoProvider {
-    /// The HTTP status for the client: 403, 404 or 503.
+    /// The HTTP status for the client: 401, 403, 404 or 503.
     pub const fn status(&self) -> u16 {
         match self {
+            Self::WithoutOwnCredential { .. } => 401,
             Self::NotInReach { .. }
             | Self::NamedModel { .. }
             | Self::Feature { .. }
@@ -200,6 +220,7 @@ impl NoProvider {
         match self {
             Self::NotInReach { decisions }
             | Self::ModelUnknown { decisions }
+            | Self::WithoutOwnCredential { decisions }
             | Self::NamedModel { decisions }
             | Self::Feature { decisions }
             | Self::Unpriced { decisions }
@@ -217,6 +238,7 @@ impl NoProvider {
         match furthest {
             None | Some(Rank::OutOfReach) => Self::NotInReach { decisions },
             Some(Rank::WithoutModel) => Self::ModelUnknown { decisions },
+            Some(Rank::WithoutOwnCredential) => Self::WithoutOwnCredential { decisions },
             Some(Rank::WithoutNamedModel) => Self::NamedModel { decisions },
             Some(Rank::WithoutFeature) => Self::Feature { decisions },
             Some(Rank::WithoutPrice) => Self::Unpriced { decisions },

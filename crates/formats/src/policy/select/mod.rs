@@ -26,7 +26,9 @@ use std::sync::Arc;
 #[cfg(test)]
 pub(super) use tests::provider as test_provider;
 
-pub use input::{Availability, NoProvider, ProviderView, SOON_MS, SelectInput, Selection, Waiting};
+pub use input::{
+    Availability, NoProvider, OwnCredential, ProviderView, SOON_MS, SelectInput, Selection, Waiting,
+};
 pub use reasons::REASONS;
 
 use crate::domain::provider::Provider;

@@ -44,4 +44,6 @@ reasons! {
     IS_SLOWER = "it took longer to the first byte, or was not measured yet";
     CREDENTIALS_OFF = "each of its keys is disabled";
     NEARLY_USED_UP = "the windows of its account are used above its quota guard: others first";
+    NO_OWN = "it takes the client's own credential, and the request has none beside the gateway's key";
+    OWN_LATER = "it would be asked again later, without the client's own credential";
 }

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Availability, NoProvider, ProviderView, SelectInput, Selection, plan};
+use super::{Availability, NoProvider, OwnCredential, ProviderView, SelectInput, Selection, plan};
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
 use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::{Provider, ProviderType, SwitchedOff};
+use crate::domain::provider_auth::ProviderAuth;
 use crate::domain::record::DecisionStep;
 use crate::domain::strategy::Strategy;
 
@@ -56,6 +57,7 @@ fn ask(groups: &Groups) -> SelectInput<'_> {
         strategy: Strategy::Weighted,
         preferred: None,
         avoided: None,
+        own_credential: OwnCredential::Missing,
         left_out: &[],
         now: NOW,
         at_ms: 1,
@@ -259,7 +261,9 @@ fn a_provider_without_a_credential_counts_only_if_it_could_serve_the_request() {
             NoProvider::NotInReach { .. } => "group",
             NoProvider::ModelUnknown { .. } => "model",
             NoProvider::Unpriced { .. } => "price",
-            NoProvider::NamedModel { .. } | NoProvider::Feature { .. } => "policy",
+            NoProvider::NamedModel { .. }
+            | NoProvider::Feature { .. }
+            | NoProvider::WithoutOwnCredential { .. } => "policy",
         });
     }
     assert_eq!(
@@ -417,4 +421,26 @@ fn the_fastest_is_asked_but_for_some_requests_that_measure_the_others() {
     }
     assert!((25..=80).contains(&explored), "about one of twenty: {explored}");
     assert!((950..1_000).contains(&fast), "{fast}");
+}
+
+#[test]
+fn a_provider_with_the_clients_credential_is_asked_only_if_the_request_has_one() {
+    let groups = Groups::default();
+    let own = |own_credential| SelectInput { own_credential, ..ask(&groups) };
+    let clients = || provider(1, |p| p.auth = ProviderAuth::Client);
+    let chosen = choose(&own(OwnCredential::Carried), &[clients()], &View::default());
+    assert_eq!(chosen.unwrap().ordered, [0]);
+    for (state, word) in [(OwnCredential::Missing, "beside"), (OwnCredential::NeededLater, "later")]
+    {
+        let both = [clients(), provider(2, |_| ())];
+        let chosen = choose(&own(state), &both, &View::default()).unwrap();
+        assert_eq!(chosen.ordered, [1]);
+        let why = chosen.decisions[0].detail.clone().unwrap();
+        assert!(why.contains(word), "{why}");
+        let none = choose(&own(state), &both[..1], &View::default()).unwrap_err();
+        assert_eq!(none.status(), 401, "{none:?}");
+    }
+    // It is never converted for.
+    let chat = SelectInput { format: WireFormat::Chat, ..own(OwnCredential::Carried) };
+    assert_eq!(choose(&chat, &[clients()], &View::default()).unwrap_err().status(), 503);
 }

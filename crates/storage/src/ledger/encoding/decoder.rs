@@ -6,8 +6,8 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::{
-    DENSE, GROUP, LEAST_DECISION, LEAST_PART, MORE, STEPS, WITH_CACHE_MISS, WITH_PARTS,
-    cause_number, format_number, outcome_number, part_number, step_number, tier_number,
+    DENSE, GROUP, LEAST_DECISION, LEAST_PART, MORE, STEPS, WITH_CACHE_MISS, WITH_NOTIONAL_COST,
+    WITH_PARTS, cause_number, format_number, outcome_number, part_number, step_number, tier_number,
 };
 use crate::domain::cache_miss::{CacheMiss, CacheMissCause};
 use crate::domain::clock::Timestamp;
@@ -46,7 +46,7 @@ impl Decoder {
     /// The record of a payload; `None` if it is not a record.
     pub(in super::super) fn read(&mut self, payload: &[u8]) -> Option<Record> {
         let (first, rest) = payload.split_first()?;
-        if ![DENSE, WITH_PARTS, WITH_CACHE_MISS].contains(first) {
+        if ![DENSE, WITH_PARTS, WITH_CACHE_MISS, WITH_NOTIONAL_COST].contains(first) {
             return None;
         }
         let mut input = In { rest, last: &mut self.last };
@@ -55,6 +55,10 @@ impl Decoder {
             record.usage.image_cache_read = input.number()?;
             record.usage.audio_cache_read = input.number()?;
             record.parts = input.parts()?;
+        }
+        if *first == WITH_NOTIONAL_COST {
+            record.notional_cost = Some(NanoUsd(input.signed()?));
+            record.cache_miss = input.maybe(In::cache_miss)?;
         }
         if *first == WITH_CACHE_MISS {
             record.cache_miss = Some(input.cache_miss()?);
@@ -105,6 +109,7 @@ impl<'a> In<'a> {
             admitted_ms: self.signed()?,
             parts: Vec::new(),
             cache_miss: None,
+            notional_cost: None,
         })
     }
 

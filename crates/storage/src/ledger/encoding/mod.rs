@@ -4,6 +4,7 @@
 //! 03 │ the fields of a record, in the order of `write` below, without names
 //! 04 │ the same, and the parts of its cost
 //! 05 │ the same, and its cache miss
+//! 06 │ as 04, and its notional cost, and its cache miss, if it has one
 //! number: six bits in each byte but the last, lowest first, each with 80 added; seven in the last
 //! signed number: zigzag, then as a number          text: its length in bytes, then UTF-8
 //! what may be missing: 0, or 1 and then it                           flag: 0 or 1
@@ -39,6 +40,8 @@ const DENSE: u8 = 3;
 const WITH_PARTS: u8 = 4;
 /// The version of records with a cache miss.
 const WITH_CACHE_MISS: u8 = 5;
+/// The version of records with a notional cost.
+const WITH_NOTIONAL_COST: u8 = 6;
 /// Bits of a number in every byte but its last, and the flag of such a byte.
 const GROUP: u32 = 6;
 const MORE: u8 = 0x80;
@@ -172,8 +175,11 @@ pub(super) fn write(record: &Record, out: &mut Vec<u8>) {
     let is_newer = matches!(tier, ServiceTier::Ultrafast | ServiceTier::OffPeak)
         || image_cache_read > 0
         || audio_cache_read > 0;
-    let has_parts = is_newer || !record.parts.is_empty() || record.cache_miss.is_some();
+    let is_notional = record.notional_cost.is_some();
+    let has_more = is_notional || record.cache_miss.is_some();
+    let has_parts = is_newer || has_more || !record.parts.is_empty();
     out.push(match (&record.cache_miss, has_parts) {
+        _ if is_notional => WITH_NOTIONAL_COST,
         (Some(_), _) => WITH_CACHE_MISS,
         (None, true) => WITH_PARTS,
         (None, false) => DENSE,
@@ -217,6 +223,9 @@ pub(super) fn write(record: &Record, out: &mut Vec<u8>) {
     if has_parts {
         out.number(image_cache_read).number(audio_cache_read).number(record.parts.len() as u64);
         record.parts.iter().for_each(|part| out.part(part));
+    }
+    if let Some(cost) = record.notional_cost {
+        out.signed(cost.0).flag(record.cache_miss.is_some());
     }
     if let Some(CacheMiss { cause, message, tokens, cost }) = record.cache_miss {
         out.number(cause_number(cause)).number(message.into()).number(tokens).signed(cost.0);

@@ -81,9 +81,11 @@ prop_compose! {
         times in (signed(), numbers(), proptest::option::of(numbers()), numbers(), signed()),
         decisions in proptest::collection::vec(decisions().boxed(), 0..4).boxed(),
         parts in proptest::collection::vec(parts().boxed(), 0..3).boxed(),
-        miss in proptest::option::of((0..CacheMissCause::ALL.len(), any::<u32>(), numbers(), signed()))
+        miss in proptest::option::of((0..CacheMissCause::ALL.len(), any::<u32>(), numbers(), signed())),
+        notional in proptest::option::of(signed())
     ) -> Record {
         let [key_name, user_name, session, provider_name, upstream_model, user_agent, client_addr, price_model] = names;
+        let notional_cost = notional.map(NanoUsd);
         let [key_id, user_id, provider_id] = ids.1;
         Record {
             request_id: RequestId(Uuid::from_u128(ids.0)), started_at: Timestamp(times.0), admitted_ms: times.4,
@@ -94,7 +96,7 @@ prop_compose! {
             outcome: RequestOutcome::ALL[outcome], error_message: error.map(|text| text.as_ref().to_owned()), usage,
             cost: cost.map(NanoUsd), cost_multiplier: Decimal::from_i128_with_scale(multiplier.0 >> 33, multiplier.1),
             estimated: flags[1], duration_ms: times.1, first_byte_ms: times.2, overhead_us: times.3, attempts,
-            decisions, user_agent, client_addr, price_model, parts,
+            decisions, user_agent, client_addr, price_model, parts, notional_cost,
             cache_miss: miss.map(|(cause, message, tokens, cost)| CacheMiss {
                 cause: CacheMissCause::ALL[cause], message, tokens, cost: NanoUsd(cost),
             }),

@@ -39,6 +39,8 @@ pub struct Used {
     pub parts: Vec<Part>,
     /// What was not read from the provider's cache.
     pub cache_miss: Option<CacheMiss>,
+    /// What the client's own account paid, by the price table.
+    pub notional_cost: Option<NanoUsd>,
     /// The name that the provider was asked for, if it is not that of the model.
     pub upstream_model: Option<String>,
 }
@@ -198,6 +200,9 @@ struct Extra {
     parts: Vec<Part>,
     #[serde(skip_serializing_if = "is_default")]
     cache_miss: Option<CacheMiss>,
+    /// Nano-dollars.
+    #[serde(skip_serializing_if = "is_default")]
+    notional_cost: Option<NanoUsd>,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -205,7 +210,12 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl Extra {
-    fn of(usage: &Usage, parts: &[Part], miss: Option<CacheMiss>) -> Option<String> {
+    fn of(
+        usage: &Usage,
+        parts: &[Part],
+        miss: Option<CacheMiss>,
+        notional: Option<NanoUsd>,
+    ) -> Option<String> {
         let [audio_input, audio_output, image_cache_read, audio_cache_read, web_searches] = [
             usage.audio_input,
             usage.audio_output,
@@ -232,6 +242,7 @@ impl Extra {
             exact_tier,
             parts,
             cache_miss: miss.map(stored_miss),
+            notional_cost: notional.map(|cost| NanoUsd(bounded(cost))),
         };
         if is_default(&extra) { None } else { serde_json::to_string(&extra).ok() }
     }
@@ -239,7 +250,7 @@ impl Extra {
 
 /// The column `usage_extra`.
 pub(in crate::store) fn extra(used: &Used) -> Option<String> {
-    Extra::of(&used.usage, &used.parts, used.cache_miss)
+    Extra::of(&used.usage, &used.parts, used.cache_miss, used.notional_cost)
 }
 
 /// A cache miss as stored.
@@ -268,7 +279,8 @@ fn bind_usage_and_cost<A: Collect>(values: &mut Values<A>, record: &Record) {
     for count in tokens(&record.usage) {
         values.int(count);
     }
-    values.opt_text(Extra::of(&record.usage, &record.parts, record.cache_miss).as_deref());
+    let Record { usage, parts, cache_miss, notional_cost, .. } = record;
+    values.opt_text(Extra::of(usage, parts, *cache_miss, *notional_cost).as_deref());
     values.opt_shared(record.price_model.as_ref(), INDEXED_TEXT);
     values.opt_int(cost(record)).opt_shared(Some(&multiplier(record.cost_multiplier)), PLAIN_TEXT);
     values.flag(record.estimated).int(duration(record));
@@ -339,7 +351,7 @@ pub(in crate::store) fn read(row: &AnyRow) -> Result<LogRow, StoreError> {
         decisions::parse(&fields.text("decisions")?, provider_id, provider_name.as_ref())
             .map_err(|error| fields.corrupt("decisions", &error.to_string()))?;
     let admitted_ms = fields.opt_int("admitted_ms")?.unwrap_or(0);
-    let Used { usage, parts, cache_miss, upstream_model } = read_usage(fields)?;
+    let Used { usage, parts, cache_miss, notional_cost, upstream_model } = read_usage(fields)?;
     let record = Record {
         request_id: RequestId(uuid::Uuid::from_bytes(fields.bytes("request_id")?)),
         started_at: fields.time("started_at")?.plus_ms(admitted_ms.saturating_neg()),
@@ -363,6 +375,7 @@ pub(in crate::store) fn read(row: &AnyRow) -> Result<LogRow, StoreError> {
         usage,
         parts,
         cache_miss,
+        notional_cost,
         cost: fields.opt_money("cost")?,
         price_model: shared("price_model")?,
         cost_multiplier: fields.parsed("cost_multiplier")?,
@@ -403,8 +416,9 @@ pub(in crate::store) fn read_usage(fields: Fields<'_>) -> Result<Used, StoreErro
             exact => exact,
         },
     };
-    let Extra { parts, cache_miss, .. } = extra;
-    Ok(Used { usage, parts, cache_miss, upstream_model: fields.opt_text("upstream_model")? })
+    let Extra { parts, cache_miss, notional_cost, .. } = extra;
+    let upstream_model = fields.opt_text("upstream_model")?;
+    Ok(Used { usage, parts, cache_miss, notional_cost, upstream_model })
 }
 
 fn outcome(text: &str) -> Option<RequestOutcome> {
