@@ -261,8 +261,9 @@ fn writes(path: &str) -> bool {
     // Logins change no configuration; refreshing a cache changes nothing at all.
     const NEITHER: [&str; 3] =
         ["auth/login", "auth/logout", "actions/sensitive-words/refreshCacheAction"];
-    // A test sends a credential, which is recorded though nothing is changed.
-    if path == "actions/providers/testProvider" {
+    // A test sends a credential, and a call about a batch is made as somebody else's key: both are
+    // recorded though nothing is changed here.
+    if ["actions/providers/testProvider", "actions/playground/callBatch"].contains(&path) {
         return true;
     }
     let verb = path.rsplit('/').next().unwrap();
