@@ -221,8 +221,12 @@ impl Exchange {
     /// The client closed the connection during an attempt; `result` says what became of the
     /// provider's reply.
     pub fn aborted(&mut self, result: &'static str) {
+        self.request.gateway.node.metrics.connections.aborted(result);
+        if self.in_background().is_some() {
+            // The provider goes on with it, whoever reads its stream.
+            return self.close(&Ending::client_aborted());
+        }
         let request = &mut self.request;
-        request.gateway.node.metrics.connections.aborted(result);
         let what = match result {
             "drained" => "the client left; the provider's reply was read to its end",
             "incomplete" => "the client left; the provider's reply could not be read to its end",

@@ -394,14 +394,14 @@ pub static FEATURES: [FeatureRow; 32] = [
     FeatureRow {
         feature: Feature::Batches,
         name: "batches",
-        served_by: &[WireFormat::Native, WireFormat::Chat, WireFormat::Responses],
+        served_by: &WireFormat::ALL,
         doc: "Batches of requests, at any of their paths.",
         ..ENDPOINT
     },
     FeatureRow {
         feature: Feature::Files,
         name: "files",
-        served_by: &[WireFormat::Native, WireFormat::Chat, WireFormat::Responses],
+        served_by: &WireFormat::ALL,
         doc: "Files that a provider keeps.",
         ..ENDPOINT
     },
