@@ -12,8 +12,8 @@ use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
 use crate::domain::usage::Usage;
 use crate::formats::bom;
-use crate::formats::error::aws as aws_error;
 use crate::formats::error::{self, UpstreamError};
+use crate::policy::aws_error;
 use crate::policy::failure::NetworkFailure;
 use crate::proxy::coding::{self, Coding};
 

@@ -3,6 +3,7 @@
 //! Nothing here does I/O, reads a clock or keeps global state: the time, random numbers and the
 //! present state are arguments.
 
+pub mod aws_error;
 pub mod bill;
 pub mod breaker;
 pub mod builtin_rules;

@@ -12,7 +12,6 @@
 //!
 //! [`read()`] parses upstream errors. Other modules decide the status and kind of an error.
 
-pub mod aws;
 mod read;
 pub mod words;
 

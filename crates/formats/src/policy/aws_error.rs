@@ -2,8 +2,8 @@
 
 use chrono::DateTime;
 
-use super::UpstreamError;
 use crate::domain::clock::Timestamp;
+use crate::formats::error::UpstreamError;
 
 /// The difference of clocks that AWS accepts, in seconds.
 const MOST_SKEW: i64 = 300;
