@@ -7,6 +7,7 @@
 //!
 //! See docs/decisions/44-access-tokens-with-ring.md.
 
+mod access_token;
 mod entra;
 mod google;
 
@@ -18,13 +19,15 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::time::timeout;
 
+pub use self::access_token::AccessToken;
+
 use crate::config::process_env;
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
 use crate::domain::provider_auth::ProviderAuth;
 use crate::domain::secret::Secret;
 use crate::http_client::token::{TokenCall, is_endpoint, send};
-use crate::upstream::aws::{AwsCredential, Environment, Signer};
+use crate::upstream::aws::{AwsCredential, Environment};
 
 /// How long before its end a token is renewed; half of its life, if that is shorter.
 const EARLY_MS: i64 = 300_000;
@@ -44,54 +47,6 @@ enum Grant {
     Google(Box<google::ServiceAccount>),
     Entra(entra::Application),
     Aws(Box<AwsCredential>),
-}
-
-/// What a credential is exchanged for.
-#[derive(Debug, Clone)]
-pub enum AccessToken {
-    /// The value of the `Authorization` header, marked as sensitive.
-    Header(HeaderValue),
-    /// What signs each request.
-    Signer(Arc<Signer>),
-}
-
-impl AccessToken {
-    /// The value of the `Authorization` header; `None` if requests are signed.
-    pub const fn header(&self) -> Option<&HeaderValue> {
-        match self {
-            Self::Header(value) => Some(value),
-            Self::Signer(_) => None,
-        }
-    }
-
-    /// What signs requests, if they are signed.
-    pub fn signer(&self) -> Option<&Signer> {
-        match self {
-            Self::Header(_) => None,
-            Self::Signer(signer) => Some(signer),
-        }
-    }
-
-    /// What no message may have.
-    pub fn secrets(&self) -> Vec<Secret> {
-        match self {
-            Self::Header(value) => {
-                let text = value.to_str().ok().and_then(|text| text.strip_prefix("Bearer "));
-                text.map(Secret::new).into_iter().collect()
-            }
-            Self::Signer(signer) => signer.secrets().collect(),
-        }
-    }
-}
-
-impl PartialEq for AccessToken {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Header(one), Self::Header(other)) => one == other,
-            (Self::Signer(one), Self::Signer(other)) => one.is_same(other),
-            _ => false,
-        }
-    }
 }
 
 /// What is posted to a token endpoint.
