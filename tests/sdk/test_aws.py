@@ -40,7 +40,9 @@ def verify(seen, service, keys):
                           headers["authorization"])
     scope, names, signature = signed.groups()
     given = {name: headers[name] for name in names.split(";") if name != "host"}
-    query = f"?{seen['query']}" if seen["query"] else ""
+    # AWS encodes each letter that it does not name; botocore takes the query as it stands.
+    query = urllib.parse.urlencode(urllib.parse.parse_qsl(seen["query"]), quote_via=urllib.parse.quote, safe="-_.~")
+    query = f"?{query}" if query else ""
     request = botocore.awsrequest.AWSRequest(seen["method"], f"http://{headers['host']}{seen['path']}{query}", given, body)
     request.context["timestamp"] = headers["x-amz-date"]
     credentials = botocore.credentials.Credentials(keys["access_key_id"], keys["secret_access_key"], keys.get("session_token"))
@@ -145,7 +147,8 @@ def test_boto3_counts_the_same(services):
         counted = count_claude(claude(services, key)).input_tokens
         ours = what(sent_raw(services))
     client = boto3.client("bedrock-runtime", endpoint_url=services.mock, region_name=REGION, **aws())
-    body = json.dumps({"anthropic_version": "bedrock-2023-05-31", **ASK, "max_tokens": 1}, separators=(",", ":"))
+    # The version is that of the SDK's header.
+    body = json.dumps({"anthropic_version": "2026-10-21", **ASK, "max_tokens": 1}, separators=(",", ":"))
     theirs = client.count_tokens(modelId=MODEL.removeprefix("us."), input={"invokeModel": {"body": body.encode()}})
     assert theirs["inputTokens"] == counted
     assert ours == what(sent_raw(services))

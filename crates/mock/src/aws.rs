@@ -14,7 +14,7 @@ use super::wire::WireFault;
 use tollgate_formats::domain::format::WireFormat;
 use tollgate_formats::formats::event_stream;
 
-const VERSION: &str = "bedrock-2023-05-31";
+const VERSIONS: [&str; 2] = ["bedrock-2023-05-31", "2026-10-21"];
 /// Betas that the service refuses.
 const REFUSED: [&str; 6] = [
     "prompt-caching-2024-07-31",
@@ -87,8 +87,9 @@ pub(super) fn native(route: &Route, mut body: Value) -> Result<Value, WireFault>
     let extra = |name| WireFault::bad(format!("{name}: Extra inputs are not permitted"));
     let counts = route.operation == MockOperation::CountTokens;
     let members = body.as_object_mut().ok_or_else(|| WireFault::bad("must be an object"))?;
-    if members.remove("anthropic_version") != Some(VERSION.into()) {
-        return Err(WireFault::bad(format!("anthropic_version: must be {VERSION}")));
+    let version = members.remove("anthropic_version");
+    if !VERSIONS.iter().any(|known| version == Some((*known).into())) {
+        return Err(WireFault::bad(format!("anthropic_version: must be one of {VERSIONS:?}")));
     }
     for beta in members.remove("anthropic_beta").iter().filter_map(Value::as_array).flatten() {
         if REFUSED.iter().any(|refused| beta == refused) {
@@ -183,9 +184,11 @@ pub(super) fn keys(service: KeyService, serial: u64) -> StagedAnswer {
     let text = |text: String| StagedAnswer::whole(WireFormat::Chat, 200, text);
     match service {
         KeyService::Sts => text(format!(
-            "<R xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><Credentials>\
+            "<AssumeRoleResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\">\
+             <AssumeRoleResult><Credentials>\
              <AccessKeyId>{id}</AccessKeyId><SecretAccessKey>{secret}</SecretAccessKey>\
-             <SessionToken>{token}</SessionToken><Expiration>{expires}</Expiration></Credentials></R>"
+             <SessionToken>{token}</SessionToken><Expiration>{expires}</Expiration></Credentials>\
+             </AssumeRoleResult></AssumeRoleResponse>"
         )),
         KeyService::InstanceToken => text("mock-imds-token".to_owned()),
         KeyService::InstanceRole => text("mock-role\n".to_owned()),

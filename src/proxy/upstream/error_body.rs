@@ -14,6 +14,7 @@ use crate::domain::usage::Usage;
 use crate::formats::bom;
 use crate::formats::error::{self, UpstreamError};
 use crate::policy::aws_error;
+use crate::policy::error_reply::ErrorReply;
 use crate::policy::failure::NetworkFailure;
 use crate::proxy::coding::{self, Coding};
 
@@ -75,11 +76,13 @@ impl ErrorBody {
         let body = bom::Filter::default().pass(body);
         let mut error = error::read(self.format, status, &body);
         if let Some(name) = text(&self.head, &ERROR_TYPE) {
-            error = aws_error::named(error, &name);
+            error = error.named(&name);
         }
         if let Some(now) = self.signed_at {
-            let date = text(&self.head, &DATE);
-            if let Some(why) = aws_error::clock_skew(status, &error, date.as_deref(), now) {
+            let (date, kind) = (text(&self.head, &DATE), error.kind.as_deref());
+            let message = Some(&*error.message);
+            let reply = ErrorReply { status, kind, message, ..ErrorReply::default() };
+            if let Some(why) = aws_error::clock_skew(&reply, date.as_deref(), now) {
                 tracing::warn!(why, "AWS refused a signature");
                 error.message = why;
             }

@@ -28,7 +28,7 @@ use crate::formats::usage::{BodyKind, UsageReader};
 use crate::policy::aws_error;
 use crate::policy::failure::UnusableReply;
 use crate::proxy::body_budget::BodyReservation;
-use crate::proxy::coding::{Coding, StreamDecoder};
+use crate::proxy::coding::{Coding, CodingError, StreamDecoder};
 use crate::proxy::context::RequestContext;
 use crate::proxy::reply::client_head::ReplyFacts;
 use crate::proxy::reply::refusal::Refusal;
@@ -61,18 +61,8 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     if begins_with(content_type, b"text/html") && !is_content {
         return Err(unusable(UnusableReply::Html).into());
     }
-    let decoder = Coding::of(head.headers.get(CONTENT_ENCODING)).and_then(StreamDecoder::new);
-    let mut decoder = decoder.map_err(|_| unusable(UnusableReply::WrongFormat))?.map(Box::new);
-    let mut content_type = content_type;
-    if attempt.provider.cloud == ClaudeCloud::Bedrock
-        && begins_with(content_type, event_stream::CONTENT_TYPE)
-    {
-        if decoder.is_some() {
-            return Err(unusable(UnusableReply::WrongFormat).into());
-        }
-        decoder = Some(Box::new(StreamDecoder::EventStream(Box::default())));
-        content_type = b"text/event-stream";
-    }
+    let (decoder, content_type) = decoder(attempt.provider.cloud, head, content_type)
+        .map_err(|_| unusable(UnusableReply::WrongFormat))?;
     let form = std::mem::take(&mut attempt.rendered.reply);
     let endpoint = forwarding.route.operation.endpoint();
     let converted = form.is_converted();
@@ -144,6 +134,25 @@ pub(in crate::proxy) fn replace_address(
     let unusable = || Failure::Unusable { what, status: head.status.as_u16(), usage: None };
     let own = own.ok_or_else(unusable)?;
     head.insert_header(upload::ADDRESS, own)
+}
+
+/// What decodes a reply, and the type of what is decoded.
+fn decoder<'h>(
+    cloud: ClaudeCloud,
+    head: &ResponseHeader,
+    content_type: &'h [u8],
+) -> Result<(Option<Box<StreamDecoder>>, &'h [u8]), CodingError> {
+    let coding = Coding::of(head.headers.get(CONTENT_ENCODING))?;
+    if cloud != ClaudeCloud::Bedrock || !begins_with(content_type, event_stream::CONTENT_TYPE) {
+        return Ok((StreamDecoder::new(coding)?.map(Box::new), content_type));
+    }
+    match coding {
+        Coding::Identity => {
+            let decoder = StreamDecoder::EventStream(Box::default());
+            Ok((Some(Box::new(decoder)), b"text/event-stream"))
+        }
+        _ => Err(CodingError::Unknown),
+    }
 }
 
 /// Drops the access token that the provider refuses. AWS refuses keys with 403, and says so in a

@@ -59,8 +59,9 @@ struct RenderSource {
     query: Option<String>,
     /// The client's version of the native format, for a provider that has it in the body.
     version: Option<String>,
-    /// The client's betas, the same.
+    /// The client's betas and its user profile, the same.
     client_betas: Vec<String>,
+    profile: Option<String>,
     model_in_path: bool,
     operation: Operation,
     /// Tool calls are checked by the gateway if the provider does not.
@@ -99,6 +100,7 @@ pub(super) async fn render(
         let texts = |name| values(name).filter_map(|value| Some(value.to_str().ok()?.to_owned()));
         source.version = texts("anthropic-version").next();
         source.client_betas = texts("anthropic-beta").collect();
+        source.profile = texts("anthropic-user-profile-id").next();
     }
     let rendered = if source.inbound.body_len() <= INLINE_MAX {
         source.render()
@@ -133,6 +135,7 @@ impl RenderSource {
             query: ctx.head.query.clone(),
             version: None,
             client_betas: Vec::new(),
+            profile: None,
             model_in_path: forwarding.route.model_in_path.is_some(),
             operation: forwarding.route.operation.clone(),
             checks: ctx.live.safeguards.model.is_some(),
@@ -223,11 +226,13 @@ impl RenderSource {
             let own = std::mem::take(&mut rendered.betas).iter().copied();
             let sent = sent.filter(|beta| !rendered.without_betas.contains(beta));
             let betas = bedrock::betas(sent.chain(own));
+            let (version, profile) = (self.version.as_deref(), self.profile.as_deref());
+            let headers = bedrock::InHeaders { version, betas: &betas, profile };
             if self.counts_tokens() {
                 rendered.reply = ReplyForm::Count;
-                bedrock::count(&rendered.body, &betas)
+                bedrock::count(&rendered.body, headers)
             } else {
-                bedrock::body(&rendered.body, &betas)
+                bedrock::body(&rendered.body, headers)
             }
         };
         rendered.body = body.ok_or(Refusal::Internal)?;

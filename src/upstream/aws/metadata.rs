@@ -17,11 +17,13 @@ const CONTAINER: &str = "http://169.254.170.2";
 
 /// The keys of the role of this instance.
 pub(super) async fn instance(calls: &Calls<'_>) -> Result<AwsKeys, String> {
-    let variable = |name: &str| (calls.environment)(name).filter(|value| !value.is_empty());
-    if variable("AWS_EC2_METADATA_DISABLED").is_some_and(|set| set.eq_ignore_ascii_case("true")) {
+    if calls
+        .variable("AWS_EC2_METADATA_DISABLED")
+        .is_some_and(|set| set.eq_ignore_ascii_case("true"))
+    {
         return Err("there is no other source, and AWS_EC2_METADATA_DISABLED is set".to_owned());
     }
-    let named = variable("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+    let named = calls.variable("AWS_EC2_METADATA_SERVICE_ENDPOINT");
     let at = named.as_deref().unwrap_or(INSTANCE).trim_end_matches('/');
     let life = HeaderName::from_static("x-aws-ec2-metadata-token-ttl-seconds");
     let url = checked_here(format!("{at}/latest/api/token"));
@@ -40,19 +42,18 @@ pub(super) async fn instance(calls: &Calls<'_>) -> Result<AwsKeys, String> {
 
 /// The keys of the role of this container.
 pub(super) async fn container(calls: &Calls<'_>) -> Result<AwsKeys, String> {
-    let variable = |name: &str| (calls.environment)(name).filter(|value| !value.is_empty());
-    let relative = variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+    let relative = calls.variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
     let url = relative.map(|path| format!("{CONTAINER}{path}"));
-    let url = url.or_else(|| variable("AWS_CONTAINER_CREDENTIALS_FULL_URI"));
+    let url = url.or_else(|| calls.variable("AWS_CONTAINER_CREDENTIALS_FULL_URI"));
     let url = url.ok_or("AWS_CONTAINER_CREDENTIALS_FULL_URI is not set")?;
     let url = checked_here(url);
     let url = url.map_err(|why| format!("AWS_CONTAINER_CREDENTIALS_FULL_URI: {why}"))?;
-    let token = match variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") {
+    let token = match calls.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") {
         Some(file) => {
             let read = tokio::fs::read_to_string(&file).await;
             Some(read.map_err(|error| format!("the file {file} of the token: {error}"))?)
         }
-        None => variable("AWS_CONTAINER_AUTHORIZATION_TOKEN"),
+        None => calls.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN"),
     };
     let mut call = TokenRequest::get(url);
     if let Some(token) = token {

@@ -73,6 +73,19 @@ pub(super) struct Calls<'a> {
     pub now: Timestamp,
 }
 
+impl Calls<'_> {
+    /// A variable that is set, and not empty.
+    pub(super) fn variable(&self, name: &str) -> Option<String> {
+        (self.environment)(name).filter(|value| !value.is_empty())
+    }
+
+    /// # Errors
+    /// It is not set.
+    fn wanted(&self, name: &str) -> Result<String, String> {
+        self.variable(name).ok_or_else(|| format!("{name} is not set"))
+    }
+}
+
 impl AwsCredential {
     /// # Errors
     /// Why it is not a credential for this provider; the text can be shown.
@@ -154,7 +167,6 @@ async fn named(
     name: SourceName,
     profile: Option<&str>,
 ) -> Result<AwsKeys, String> {
-    let variable = |name: &str| (calls.environment)(name).filter(|value| !value.is_empty());
     match name {
         SourceName::Environment => of_environment(calls),
         SourceName::WebIdentity => web_identity(calls).await,
@@ -169,8 +181,10 @@ async fn named(
             of_plan(calls, plan).await
         }
         // In the order of AWS' own libraries.
-        SourceName::Default if variable("AWS_ACCESS_KEY_ID").is_some() => of_environment(calls),
-        SourceName::Default if variable("AWS_WEB_IDENTITY_TOKEN_FILE").is_some() => {
+        SourceName::Default if calls.variable("AWS_ACCESS_KEY_ID").is_some() => {
+            of_environment(calls)
+        }
+        SourceName::Default if calls.variable("AWS_WEB_IDENTITY_TOKEN_FILE").is_some() => {
             web_identity(calls).await
         }
         SourceName::Default => {
@@ -179,9 +193,9 @@ async fn named(
                 let plan = files.plan(profile, calls.environment)?;
                 return of_plan(calls, plan).await;
             }
-            let is_container = ["RELATIVE", "FULL"]
-                .iter()
-                .any(|kind| variable(&format!("AWS_CONTAINER_CREDENTIALS_{kind}_URI")).is_some());
+            let is_container = ["RELATIVE", "FULL"].iter().any(|kind| {
+                calls.variable(&format!("AWS_CONTAINER_CREDENTIALS_{kind}_URI")).is_some()
+            });
             if is_container {
                 metadata::container(calls).await
             } else {
@@ -192,28 +206,22 @@ async fn named(
 }
 
 fn of_environment(calls: &Calls<'_>) -> Result<AwsKeys, String> {
-    let variable = |name: &str| (calls.environment)(name).filter(|value| !value.is_empty());
-    let wanted = |name: &str| variable(name).ok_or_else(|| format!("{name} is not set"));
     Ok(AwsKeys {
-        id: wanted("AWS_ACCESS_KEY_ID")?,
-        secret: Secret::new(wanted("AWS_SECRET_ACCESS_KEY")?),
-        token: variable("AWS_SESSION_TOKEN").map(Secret::new),
+        id: calls.wanted("AWS_ACCESS_KEY_ID")?,
+        secret: Secret::new(calls.wanted("AWS_SECRET_ACCESS_KEY")?),
+        token: calls.variable("AWS_SESSION_TOKEN").map(Secret::new),
         expires_at: None,
     })
 }
 
 /// The role and the token file of the environment, as a service account of Kubernetes has them.
 async fn web_identity(calls: &Calls<'_>) -> Result<AwsKeys, String> {
-    let variable = |name: &str| {
-        let value = (calls.environment)(name).filter(|value| !value.is_empty());
-        value.ok_or_else(|| format!("{name} is not set"))
-    };
     let role = Role {
-        arn: variable("AWS_ROLE_ARN")?,
+        arn: calls.wanted("AWS_ROLE_ARN")?,
         external_id: None,
-        session_name: variable("AWS_ROLE_SESSION_NAME").ok(),
+        session_name: calls.variable("AWS_ROLE_SESSION_NAME"),
     };
-    sts::web_identity(calls, &role, &variable("AWS_WEB_IDENTITY_TOKEN_FILE")?).await
+    sts::web_identity(calls, &role, &calls.wanted("AWS_WEB_IDENTITY_TOKEN_FILE")?).await
 }
 
 /// The keys of a profile: the first ones, then each role in turn.

@@ -37,7 +37,7 @@ pub(super) async fn keys(calls: &Calls<'_>, sso: &SsoSettings) -> Result<AwsKeys
     if cached["expiresAt"].as_str().and_then(time).is_none_or(|at| at <= calls.now) {
         return Err(format!("the token of single sign-on has expired; {login}"));
     }
-    let named = (calls.environment)("AWS_ENDPOINT_URL_SSO");
+    let named = calls.variable("AWS_ENDPOINT_URL_SSO");
     let portal =
         named.unwrap_or_else(|| format!("https://portal.sso.{}.amazonaws.com", sso.region));
     let portal = checked(portal)

@@ -76,7 +76,7 @@ fn fields(action: &str, role: &Role) -> Vec<(&'static str, String)> {
 
 fn endpoint(calls: &Calls<'_>) -> Result<String, String> {
     let named = calls.sts_endpoint.map(str::to_owned);
-    let named = named.or_else(|| (calls.environment)("AWS_ENDPOINT_URL_STS"));
+    let named = named.or_else(|| calls.variable("AWS_ENDPOINT_URL_STS"));
     let end = if calls.region.starts_with("cn-") { ".cn" } else { "" };
     let usual = || format!("https://sts.{}.amazonaws.com{end}/", calls.region);
     let endpoint = named.unwrap_or_else(usual);

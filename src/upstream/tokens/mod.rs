@@ -7,6 +7,7 @@
 //!
 //! See docs/decisions/44-access-tokens-with-ring.md.
 
+mod access_token;
 mod entra;
 pub(in crate::upstream) mod exchange;
 mod federation;
@@ -21,6 +22,7 @@ use http::HeaderValue;
 use parking_lot::Mutex;
 use tokio::time::timeout;
 
+pub use self::access_token::AccessToken;
 use self::entra::Entra;
 use self::exchange::Exchange;
 use self::google::Google;
@@ -29,7 +31,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
 use crate::domain::provider_auth::ProviderAuth;
 use crate::domain::secret::Secret;
-use crate::upstream::aws::{AwsCredential, Environment, Signer};
+use crate::upstream::aws::{AwsCredential, Environment};
 
 /// How long before its end a token is renewed; half of its life, if that is shorter.
 const EARLY_MS: i64 = 300_000;
@@ -45,54 +47,6 @@ enum Grant {
     Google(Google),
     Entra(Entra),
     Aws(Box<AwsCredential>),
-}
-
-/// What a credential is exchanged for.
-#[derive(Debug, Clone)]
-pub enum AccessToken {
-    /// The value of the `Authorization` header, marked as sensitive.
-    Header(HeaderValue),
-    /// What signs each request.
-    Signer(Arc<Signer>),
-}
-
-impl AccessToken {
-    /// The value of the `Authorization` header; `None` if requests are signed.
-    pub const fn header(&self) -> Option<&HeaderValue> {
-        match self {
-            Self::Header(value) => Some(value),
-            Self::Signer(_) => None,
-        }
-    }
-
-    /// What signs requests, if they are signed.
-    pub fn signer(&self) -> Option<&Signer> {
-        match self {
-            Self::Header(_) => None,
-            Self::Signer(signer) => Some(signer),
-        }
-    }
-
-    /// What no message may have.
-    pub fn secrets(&self) -> Vec<Secret> {
-        match self {
-            Self::Header(value) => {
-                let text = value.to_str().ok().and_then(|text| text.strip_prefix("Bearer "));
-                text.map(Secret::new).into_iter().collect()
-            }
-            Self::Signer(signer) => signer.secrets().collect(),
-        }
-    }
-}
-
-impl PartialEq for AccessToken {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Header(one), Self::Header(other)) => one == other,
-            (Self::Signer(one), Self::Signer(other)) => one.is_same(other),
-            _ => false,
-        }
-    }
 }
 
 /// The tokens of one provider.

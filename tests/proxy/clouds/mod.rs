@@ -2,6 +2,7 @@
 //! and paths, and their forms of errors and streams.
 
 mod aws_keys;
+mod aws_signatures;
 mod bedrock;
 mod bedrock_frames;
 mod identities;

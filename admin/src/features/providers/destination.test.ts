@@ -39,4 +39,5 @@ test("another kind of credential must be entered, another header needs none", ()
   expect(moved(provider, stored.url, "", "api-key")).toBeUndefined();
   expect(moved(provider, stored.url, "", "azure-entra")).toBe("auth");
   expect(moved({ ...provider, auth: "azure-entra" }, stored.url, "", "bearer")).toBe("auth");
+  expect(moved(provider, stored.url, "", "aws-sigv4")).toBe("auth");
 });

@@ -2,8 +2,8 @@
 
 use chrono::DateTime;
 
+use super::error_reply::ErrorReply;
 use crate::domain::clock::Timestamp;
-use crate::formats::error::UpstreamError;
 
 /// The difference of clocks that AWS accepts, in seconds.
 const MOST_SKEW: i64 = 300;
@@ -23,15 +23,6 @@ const OF_SIGNATURE: [&str; 4] = [
     "RequestExpired",
 ];
 
-/// The error with its name, if the body did not have one. `header`: the name, which an address may
-/// follow after a colon.
-pub fn named(error: UpstreamError, header: &str) -> UpstreamError {
-    let name = header.split(':').next().unwrap_or_default().trim();
-    let name: String = name.chars().filter(char::is_ascii_alphanumeric).take(100).collect();
-    let kind = error.kind.or_else(|| Some(name).filter(|name| !name.is_empty()));
-    UpstreamError { kind, ..error }
-}
-
 /// Whether an error of this name says that the keys are not valid any more.
 pub fn refuses_keys(header: &str) -> bool {
     let name = header.split(':').next().unwrap_or_default().trim();
@@ -40,19 +31,15 @@ pub fn refuses_keys(header: &str) -> bool {
 
 /// What to say of an error that the gateway's clock is the reason of. `date`: the header of the
 /// answer.
-pub fn clock_skew(
-    status: u16,
-    error: &UpstreamError,
-    date: Option<&str>,
-    now: Timestamp,
-) -> Option<String> {
-    if !matches!(status, 400 | 401 | 403) {
+pub fn clock_skew(reply: &ErrorReply<'_>, date: Option<&str>, now: Timestamp) -> Option<String> {
+    if !matches!(reply.status, 400 | 401 | 403) {
         return None;
     }
-    let is_signature = OF_SIGNATURE.iter().any(|name| error.is(name));
+    let message = reply.message.unwrap_or_default();
+    let is_signature = reply.kind.is_some_and(|kind| OF_SIGNATURE.contains(&kind));
     let says_time = ["Signature expired", "Signature not yet current"]
         .iter()
-        .any(|start| error.message.starts_with(start));
+        .any(|start| message.starts_with(start));
     let theirs = date.and_then(|date| DateTime::parse_from_rfc2822(date).ok());
     let ahead = theirs.map(|theirs| now.since(Timestamp(theirs.timestamp_millis())) / 1000);
     let by = match ahead {
@@ -62,8 +49,7 @@ pub fn clock_skew(
         _ => return None,
     };
     Some(format!(
-        "the clock of the gateway is {by} AWS's, which accepts a difference of 5 minutes ({})",
-        error.message
+        "the clock of the gateway is {by} AWS's, which accepts a difference of 5 minutes ({message})"
     ))
 }
 
@@ -72,15 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_has_the_name_of_its_header() {
-        let of = |kind: Option<&str>, header| {
-            let error = UpstreamError { kind: kind.map(str::to_owned), ..Default::default() };
-            named(error, header).kind
-        };
-        let name = "ThrottlingException:http://internal.amazon.com/coral/";
-        assert_eq!(of(None, name).as_deref(), Some("ThrottlingException"));
-        assert_eq!(of(Some("own"), name).as_deref(), Some("own"));
-        assert_eq!(of(None, " "), None);
+    fn keys_that_are_not_valid_are_known_by_the_header() {
         assert!(refuses_keys("ExpiredTokenException:x") && !refuses_keys("AccessDeniedException"));
     }
 
@@ -88,8 +66,9 @@ mod tests {
     fn a_clock_that_differs_is_named() {
         let now = Timestamp(1_800_000_000_000);
         let skew = |status, kind: &str, message: &str, date: Option<&str>| {
-            let (kind, message) = (Some(kind.to_owned()), message.to_owned());
-            clock_skew(status, &UpstreamError { kind, code: None, message }, date, now)
+            let (kind, message) = (Some(kind), Some(message));
+            let reply = ErrorReply { status, kind, message, ..ErrorReply::default() };
+            clock_skew(&reply, date, now)
         };
         let date = |seconds: i64| {
             let date = DateTime::from_timestamp(1_800_000_000 + seconds, 0).unwrap();

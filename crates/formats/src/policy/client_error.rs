@@ -341,6 +341,22 @@ mod tests {
             (404, invalid, None, Some("Invalid URL (POST /v2)"), None),
             (413, Some("request_too_large"), None, None, Some(PromptTooLong)),
             (422, None, None, Some("field required"), None),
+            (400, Some("ValidationException"), None, Some("messages: none"), Some(InvalidRequest)),
+            (
+                400,
+                Some("ValidationException"),
+                None,
+                Some("The provided model identifier is invalid."),
+                None,
+            ),
+            (
+                400,
+                Some("ValidationException"),
+                None,
+                Some("Input is too long for requested model."),
+                Some(PromptTooLong),
+            ),
+            (429, Some("ThrottlingException"), None, Some("Too many requests"), None),
             (404, None, None, None, None),
         ];
         for (status, kind, code, message, expected) in cases {
@@ -368,6 +384,9 @@ mod tests {
             (403, None, "not allowed: “your credit balance”", None),
             (400, Some("insufficient_quota"), "no", Some(UsedUp)),
             (402, None, "", Some(UsedUp)),
+            (403, Some("ExpiredTokenException"), "The security token is expired", Some(Refused)),
+            (403, Some("AccessDeniedException"), "You may not use this model", None),
+            (429, Some("ThrottlingException"), "Too many requests", Some(UsedUp)),
             (429, Some("rate_limit_error"), "slow down", Some(UsedUp)),
             (500, Some("authentication_error"), "no", None),
             (503, None, "", None),

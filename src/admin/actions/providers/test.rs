@@ -249,7 +249,9 @@ fn request(provider: &Provider, model: &str) -> String {
     let edited = match provider.cloud {
         ClaudeCloud::None => return body,
         ClaudeCloud::Vertex => vertex::body(&[body.clone().into()], None, None),
-        ClaudeCloud::Bedrock => bedrock::body(&[body.clone().into()], &[]),
+        ClaudeCloud::Bedrock => {
+            bedrock::body(&[body.clone().into()], bedrock::InHeaders::default())
+        }
     };
     edited.map_or(body, |edited| String::from_utf8_lossy(&edited.concat()).into_owned())
 }

@@ -42,6 +42,16 @@ impl UpstreamError {
         Self { message, ..self }
     }
 
+    /// The error with the name that AWS has in a header, if the body did not have one. An address
+    /// may follow the name after a colon.
+    #[must_use]
+    pub fn named(self, header: &str) -> Self {
+        let name = header.split(':').next().unwrap_or_default();
+        let name: String =
+            name.chars().filter(char::is_ascii_alphanumeric).take(MAX_WORD).collect();
+        Self { kind: self.kind.or_else(|| Some(name).filter(|name| !name.is_empty())), ..self }
+    }
+
     /// True when kind or code is `word`, in any case.
     pub fn is(&self, word: &str) -> bool {
         [&self.kind, &self.code].into_iter().flatten().any(|w| w.eq_ignore_ascii_case(word))

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{ErrorReply, body, has_shape, kind_for, kind_of_status, read, stream_event};
+use super::{
+    ErrorReply, UpstreamError, body, has_shape, kind_for, kind_of_status, read, stream_event,
+};
 use crate::domain::format::WireFormat;
 use crate::formats::sse::Assembler;
 
@@ -219,4 +221,16 @@ fn a_format_has_the_shape_of_its_own_errors_only() {
     assert!(!has_shape(WireFormat::AltCli, &of_chat));
     let listed = [b"[".as_slice(), &body(WireFormat::AltCli, &error), b"]"].concat();
     assert!(has_shape(WireFormat::AltCli, &listed));
+}
+
+#[test]
+fn an_error_of_aws_has_the_name_of_its_header() {
+    let of = |kind: Option<&str>, header| {
+        let kind = kind.map(str::to_owned);
+        UpstreamError { kind, ..UpstreamError::default() }.named(header).kind
+    };
+    let name = "ThrottlingException:http://internal.amazon.com/coral/";
+    assert_eq!(of(None, name).as_deref(), Some("ThrottlingException"));
+    assert_eq!(of(Some("own"), name).as_deref(), Some("own"));
+    assert_eq!(of(None, " "), None);
 }

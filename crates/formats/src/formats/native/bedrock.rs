@@ -15,6 +15,9 @@ use serde_json::{Value, json};
 use super::members::BodyMembers;
 
 const VERSION: &str = "bedrock-2023-05-31";
+/// Versions of the header `anthropic-version` that bodies there may have too, as the vendor's own
+/// SDK sends them.
+const NEWER: [&str; 1] = ["2026-10-21"];
 const SHIPPED: &str = include_str!("../../../../../conf/bedrock.json");
 
 #[derive(Deserialize)]
@@ -47,14 +50,25 @@ pub fn betas<'a>(wanted: impl Iterator<Item = &'a str>) -> Vec<&'static str> {
     accepted
 }
 
+/// What the format has in headers, and `InvokeModel` in the body.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct InHeaders<'a> {
+    /// The client's `anthropic-version`.
+    pub version: Option<&'a str>,
+    /// As [`betas`] returns them.
+    pub betas: &'a [&'a str],
+    /// `anthropic-user-profile-id`.
+    pub profile: Option<&'a str>,
+}
+
 /// The body of a request there; `None` if it is not a JSON object.
-pub fn body(body: &[Bytes], betas: &[&str]) -> Option<Vec<Bytes>> {
-    members(body, betas)?.write()
+pub fn body(body: &[Bytes], headers: InHeaders<'_>) -> Option<Vec<Bytes>> {
+    members(body, headers)?.write()
 }
 
 /// The body of a request for a token count; `None` if it is not a JSON object.
-pub fn count(body: &[Bytes], betas: &[&str]) -> Option<Vec<Bytes>> {
-    let mut members = members(body, betas)?;
+pub fn count(body: &[Bytes], headers: InHeaders<'_>) -> Option<Vec<Bytes>> {
+    let mut members = members(body, headers)?;
     if !members.has("max_tokens") {
         members.add("max_tokens", &1.into())?;
     }
@@ -62,13 +76,17 @@ pub fn count(body: &[Bytes], betas: &[&str]) -> Option<Vec<Bytes>> {
     Some(vec![json!({"input": {"invokeModel": {"body": body}}}).to_string().into()])
 }
 
-fn members(body: &[Bytes], betas: &[&str]) -> Option<BodyMembers> {
+fn members(body: &[Bytes], headers: InHeaders<'_>) -> Option<BodyMembers> {
     let mut members = BodyMembers::read(body)?;
     members.remove(&["model", "stream"]);
     members.remove_scopes()?;
-    members.set_first("anthropic_version", &VERSION.into())?;
-    if !betas.is_empty() && !members.has("anthropic_beta") {
-        members.add("anthropic_beta", &Value::from(betas))?;
+    let version = headers.version.filter(|version| NEWER.contains(version)).unwrap_or(VERSION);
+    members.set_first("anthropic_version", &version.into())?;
+    if !headers.betas.is_empty() && !members.has("anthropic_beta") {
+        members.add("anthropic_beta", &Value::from(headers.betas))?;
+    }
+    if let Some(profile) = headers.profile.filter(|_| !members.has("user_profile_id")) {
+        members.add("user_profile_id", &profile.into())?;
     }
     Some(members)
 }
@@ -86,7 +104,8 @@ mod tests {
     use super::*;
 
     fn edited(text: &'static str, betas: &[&str]) -> String {
-        let edited = body(&[Bytes::from_static(text.as_bytes())], betas).unwrap();
+        let headers = InHeaders { betas, ..InHeaders::default() };
+        let edited = body(&[Bytes::from_static(text.as_bytes())], headers).unwrap();
         String::from_utf8(edited.concat()).unwrap()
     }
 
@@ -118,14 +137,31 @@ mod tests {
         assert_eq!(edited(text, &["a", "b"]), with);
         let own = r#"{"anthropic_version":"own","anthropic_beta":["c"]}"#;
         assert_eq!(edited(own, &["a"]), own);
-        assert!(body(&[Bytes::from_static(b"[]")], &[]).is_none());
+        assert!(body(&[Bytes::from_static(b"[]")], InHeaders::default()).is_none());
+    }
+
+    #[test]
+    fn a_newer_version_and_the_profile_of_the_client_go_on() {
+        let made = |version| {
+            let headers = InHeaders { version, profile: Some("p"), ..InHeaders::default() };
+            String::from_utf8(body(&[Bytes::from_static(b"{}")], headers).unwrap().concat())
+                .unwrap()
+        };
+        let wanted =
+            |version| format!("{{\"anthropic_version\":\"{version}\",\"user_profile_id\":\"p\"}}");
+        for (sent, version) in
+            [(None, VERSION), (Some("2023-06-01"), VERSION), (Some("2026-10-21"), "2026-10-21")]
+        {
+            assert_eq!(made(sent), wanted(version));
+        }
     }
 
     #[test]
     fn a_token_count_has_the_body_of_a_request() {
         let text = Bytes::from_static(br#"{"model":"m","messages":[]}"#);
         let counted: Value =
-            serde_json::from_slice(&count(&[text], &[]).unwrap().concat()).unwrap();
+            serde_json::from_slice(&count(&[text], InHeaders::default()).unwrap().concat())
+                .unwrap();
         let inner = counted["input"]["invokeModel"]["body"].as_str().unwrap();
         let inner = String::from_utf8(STANDARD.decode(inner).unwrap()).unwrap();
         let wanted = r#"{"anthropic_version":"bedrock-2023-05-31","messages":[],"max_tokens":1}"#;
