@@ -24,7 +24,7 @@ interface Props {
 /** Asks the proxy about a batch: the body of its answer. */
 async function ask(
   { keyId, endpoint, made }: Props,
-  call: Schemas["CallBatch"]["call"],
+  call: "state" | "results" | "cancel",
   signal: AbortSignal,
 ) {
   let [status, body] = [0, ""];
