@@ -169,7 +169,7 @@ impl Endpoint {
     /// As [`Endpoint::parse`].
     pub fn of(provider: &Provider) -> Result<Self, EndpointError> {
         let mut endpoint = Self::parse(&provider.url)?;
-        endpoint.cloud = ClaudeCloud::of(provider.kind, &provider.url);
+        endpoint.cloud = ClaudeCloud::of(provider.kind, provider.auth, &provider.url);
         endpoint.template.clone_from(&provider.path_template);
         let own = &provider.query;
         endpoint.query_names = own.iter().map(|(name, _)| name.to_ascii_lowercase()).collect();

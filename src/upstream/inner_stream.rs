@@ -4,6 +4,9 @@
 /// describe a connection, by the stream at that place.
 macro_rules! passes_on {
     ($wrapper:ty: $this:ident => $inner:expr) => {
+        passes_on!($wrapper: $this => $inner, id $inner.id());
+    };
+    ($wrapper:ty: $this:ident => $inner:expr, id $id:expr) => {
         impl std::fmt::Debug for $wrapper {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 let $this = self;
@@ -14,7 +17,7 @@ macro_rules! passes_on {
         impl pingora::protocols::UniqueID for $wrapper {
             fn id(&self) -> pingora::protocols::UniqueIDType {
                 let $this = self;
-                $inner.id()
+                $id
             }
         }
 

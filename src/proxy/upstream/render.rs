@@ -99,7 +99,10 @@ pub(super) async fn render(
         let values = |name| session.req_header().headers.get_all(name).into_iter();
         let texts = |name| values(name).filter_map(|value| Some(value.to_str().ok()?.to_owned()));
         source.version = texts("anthropic-version").next();
-        source.client_betas = texts("anthropic-beta").collect();
+        let dropped = &request.live.forward_headers.drop_request;
+        if !dropped.iter().any(|name| name == "anthropic-beta") {
+            source.client_betas = texts("anthropic-beta").collect();
+        }
         source.profile = texts("anthropic-user-profile-id").next();
     }
     let rendered = if source.inbound.body_len() <= INLINE_MAX {
@@ -217,7 +220,8 @@ impl RenderSource {
         let len = rendered.body.iter().map(Bytes::len).sum::<usize>();
         let mut reservation = BodyReservation::new(&self.gateway.bodies, self.user);
         let copies = if self.counts_tokens() { 5 } else { 2 };
-        reservation.hold_beside_body(copies * len, self.most)?;
+        let tree = self.inbound.peek.elements * ELEMENT_WEIGHT;
+        reservation.hold_beside_body(copies * len + tree, self.most)?;
         let body = if self.provider.cloud == ClaudeCloud::Vertex {
             let counted = self.counts_tokens().then_some(&*self.model);
             vertex::body(&rendered.body, self.version.as_deref(), counted)

@@ -13,6 +13,7 @@ use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use super::head;
 use super::running::Running;
 use crate::domain::format::WireFormat;
+use crate::domain::provider_auth::ProviderAuth;
 use crate::formats::route::Operation;
 use crate::upstream::sockets::{SocketKey, WantedSocket};
 
@@ -41,7 +42,9 @@ pub(in crate::proxy) fn of(session: &Session, running: Running<'_>) -> Option<Wa
         || name.starts_with("m-")
         || inbound.peek.previous_response_id.as_deref() == Some(name);
     let has_format = provider.kind.format() == WireFormat::Responses;
-    if attempt.fresh || !is_streamed || is_alone || !has_format {
+    // A signature is made for one request.
+    let is_signed = provider.auth == ProviderAuth::AwsSigv4;
+    if attempt.fresh || !is_streamed || is_alone || !has_format || is_signed {
         return None;
     }
     let key = forwarding.identified.caller.key_id()?;

@@ -48,7 +48,10 @@ impl AttemptError {
     /// Bounds the text of `failed`, and masks the credential of `provider` in it.
     pub fn new(provider: &Provider, failed: Failed<'_>, at: Timestamp) -> Self {
         let hide = |text: String, secret: &Secret| text.replace(secret.expose(), "***");
-        let open = provider.secrets().fold(failed.message.to_owned(), hide);
+        let open = provider
+            .secrets()
+            .filter(|secret| secret.is_searched_for())
+            .fold(failed.message.to_owned(), hide);
         let plain = open.chars().map(|c| if c.is_control() { ' ' } else { c });
         let message: String = plain.take(ERROR_CHARS).collect();
         Self { kind: failed.kind, status: failed.status, message: message.into(), at }

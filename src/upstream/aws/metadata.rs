@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::AwsKeys;
 use super::source::Calls;
 use crate::upstream::tokens::exchange::{TokenRequest, checked_here};
+use crate::upstream::tokens::read_file;
 
 /// The service answers at once, or is not there.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
@@ -49,10 +50,7 @@ pub(super) async fn container(calls: &Calls<'_>) -> Result<AwsKeys, String> {
     let url = checked_here(url);
     let url = url.map_err(|why| format!("AWS_CONTAINER_CREDENTIALS_FULL_URI: {why}"))?;
     let token = match calls.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") {
-        Some(file) => {
-            let read = tokio::fs::read_to_string(&file).await;
-            Some(read.map_err(|error| format!("the file {file} of the token: {error}"))?)
-        }
+        Some(file) => Some(read_file(&file).await?),
         None => calls.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN"),
     };
     let mut call = TokenRequest::get(url);

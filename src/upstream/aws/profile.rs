@@ -7,6 +7,7 @@ use super::ini::{self, Sections};
 use super::sso::SsoSettings;
 use super::{AwsKeys, Environment};
 use crate::domain::secret::Secret;
+use crate::upstream::tokens::read_file;
 
 /// Profiles that one may be built on.
 const LONGEST_CHAIN: usize = 8;
@@ -59,7 +60,7 @@ impl Files {
         ] {
             let named = environment(variable).map(PathBuf::from);
             let Some(path) = named.or_else(|| at_home(environment, path)) else { continue };
-            if let Ok(text) = tokio::fs::read_to_string(path).await {
+            if let Ok(text) = read_file(&path.to_string_lossy()).await {
                 ini::read(&text, &mut sections);
             }
         }

@@ -10,6 +10,7 @@ use super::profile::at_home;
 use super::source::Calls;
 use super::{AwsKeys, time};
 use crate::upstream::tokens::exchange::{TIME_LIMIT, TokenRequest, checked};
+use crate::upstream::tokens::read_file;
 
 const NAMES: [&str; 4] = ["accessKeyId", "secretAccessKey", "sessionToken", "expiration"];
 
@@ -29,8 +30,8 @@ pub(super) async fn keys(calls: &Calls<'_>, sso: &SsoSettings) -> Result<AwsKeys
     let file = at_home(calls.environment, &format!(".aws/sso/cache/{name}.json"));
     let file = file.ok_or("HOME is not set")?;
     let login = "run `aws sso login` again";
-    let text = tokio::fs::read_to_string(&file).await;
-    let text = text.map_err(|error| format!("{}: {error}; {login}", file.display()))?;
+    let text = read_file(&file.to_string_lossy()).await;
+    let text = text.map_err(|error| format!("{error}; {login}"))?;
     let cached: Value = serde_json::from_str(&text).unwrap_or_default();
     let token = cached["accessToken"].as_str().filter(|token| !token.is_empty());
     let token = token.ok_or_else(|| format!("{} has no accessToken; {login}", file.display()))?;

@@ -9,13 +9,12 @@ use super::source::Calls;
 use super::{AwsKeys, time};
 use crate::domain::secret::Secret;
 use crate::upstream::tokens::exchange::{TIME_LIMIT, TokenRequest, checked};
+use crate::upstream::tokens::read_file;
 
 const FORM: &str = "application/x-www-form-urlencoded";
 const VERSION: &str = "2011-06-15";
 /// The name of the session in AWS' logs.
 const SESSION: &str = "tollgate";
-/// Characters of an error that are kept.
-const SHOWN: usize = 300;
 
 /// The keys of a role that is assumed with other keys.
 pub(super) async fn assume(
@@ -56,8 +55,7 @@ pub(super) async fn web_identity(
     role: &Role,
     file: &str,
 ) -> Result<AwsKeys, String> {
-    let token = tokio::fs::read_to_string(file).await;
-    let token = token.map_err(|error| format!("the file {file} of the token: {error}"))?;
+    let token = read_file(file).await?;
     let mut form = fields("AssumeRoleWithWebIdentity", role);
     form.push(("WebIdentityToken", token.trim().to_owned()));
     answer(calls, TokenRequest::form(&endpoint(calls)?, form)).await
@@ -89,7 +87,7 @@ async fn answer(calls: &Calls<'_>, call: TokenRequest) -> Result<AwsKeys, String
     let xml = String::from_utf8_lossy(&body);
     if !(200..300).contains(&status) {
         let said = [element(&xml, "Code"), element(&xml, "Message")].map(Option::unwrap_or_default);
-        let said: String = said.join(" ").chars().filter(|c| !c.is_control()).take(SHOWN).collect();
+        let said = call.said(&said.join(" "));
         return Err(format!("STS answered {status} {said}").trim_end().to_owned());
     }
     let wanted = |name: &str| {

@@ -127,7 +127,7 @@ impl TokenRequest {
     }
 
     /// A text of the other side, short and without secrets.
-    fn said(&self, text: &str) -> String {
+    pub(in crate::upstream) fn said(&self, text: &str) -> String {
         let long = self.secrets.iter().filter(|secret| secret.len() >= HIDDEN);
         let text = long.fold(text.to_owned(), |text, secret| text.replace(secret, "***"));
         text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(SHOWN).collect()

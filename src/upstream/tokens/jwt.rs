@@ -59,17 +59,17 @@ pub(super) fn file(path: String) -> Result<String, String> {
 ///
 /// # Errors
 /// It cannot be read, or is too large. The text has the path, not the content.
-pub(super) async fn read(path: &str) -> Result<String, String> {
-    let fault = |error: std::io::Error| format!("the token file {path} cannot be read: {error}");
+pub(in crate::upstream) async fn read(path: &str) -> Result<String, String> {
+    let fault = |error: std::io::Error| format!("the file {path} cannot be read: {error}");
     // A pipe or a device could hold the reader for ever.
     if !tokio::fs::metadata(path).await.map_err(fault)?.is_file() {
-        return Err(format!("the token file {path} is not a file"));
+        return Err(format!("the file {path} is not a file"));
     }
     let file = tokio::fs::File::open(path).await.map_err(fault)?;
     let mut text = String::new();
     file.take(MAX_FILE + 1).read_to_string(&mut text).await.map_err(fault)?;
     if text.len() as u64 > MAX_FILE {
-        return Err(format!("the token file {path} is larger than {MAX_FILE} bytes"));
+        return Err(format!("the file {path} is larger than {MAX_FILE} bytes"));
     }
     Ok(text)
 }

@@ -26,6 +26,7 @@ pub use self::access_token::AccessToken;
 use self::entra::Entra;
 use self::exchange::Exchange;
 use self::google::Google;
+pub(in crate::upstream) use self::jwt::read as read_file;
 use crate::config::process_env;
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
@@ -39,6 +40,8 @@ const EARLY_MS: i64 = 300_000;
 const PAUSE_MS: i64 = 30_000;
 /// How long a request waits for a token while the present one is good.
 const EARLY_WAIT: Duration = Duration::from_secs(2);
+/// For all steps to a token: those who need one wait for it.
+const WHOLE: Duration = Duration::from_secs(15);
 /// How long a failure stands for requests that need a token.
 const FAILURE_LIFE: Duration = Duration::from_secs(5);
 
@@ -165,6 +168,12 @@ impl TokenSource {
             return Ok(token.value);
         }
         let Ok(_flight) = self.flight.try_lock() else { return Ok(token.value) };
+        // Meanwhile another request may have renewed or dropped it.
+        let is_same =
+            |present: &KnownToken| present.value == token.value && now >= present.renew_at;
+        if !self.known(now).as_ref().is_some_and(is_same) {
+            return Ok(self.known(now).map_or(token.value, |present| present.value));
+        }
         // Also if the client of this request goes away: the next one does not try again at once.
         let renew_at = now.plus_ms(PAUSE_MS);
         self.state.lock().token = Some(KnownToken { renew_at, ..token.clone() });
@@ -195,7 +204,9 @@ impl TokenSource {
     }
 
     async fn renew(&self, now: Timestamp) -> Result<AccessToken, String> {
-        let fetched = self.grant.fetch(&self.exchange, now).await;
+        let late = |_| Err("the token endpoint did not answer in time".to_owned());
+        let fetch = timeout(WHOLE, self.grant.fetch(&self.exchange, now));
+        let fetched = fetch.await.unwrap_or_else(late);
         let mut state = self.state.lock();
         match fetched {
             Ok(token) => {

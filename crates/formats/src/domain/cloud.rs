@@ -3,6 +3,7 @@
 use super::aws_host::AwsHost;
 use super::format::WireFormat;
 use super::provider::ProviderType;
+use super::provider_auth::ProviderAuth;
 
 /// The form of a provider's calls, where it is not as the format has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,17 +19,23 @@ pub enum ClaudeCloud {
 }
 
 impl ClaudeCloud {
-    /// The form of calls to a provider of this type at this address.
-    pub fn of(kind: ProviderType, url: &str) -> Self {
+    /// The form of calls to a provider of this type at this address. At a host that is not AWS's
+    /// own, an address that ends with `/model` is Bedrock's only if requests are signed.
+    pub fn of(kind: ProviderType, auth: ProviderAuth, url: &str) -> Self {
         let url = url.trim_end_matches('/');
-        let is_bare = || {
-            let authority = url.split_once("://").map_or(url, |(_, rest)| rest);
-            let host = authority.split(':').next().unwrap_or_default();
-            !authority.contains('/') && AwsHost::of(host).is_some_and(|host| host.is_runtime)
+        let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let host = authority.split(':').next().unwrap_or_default();
+        let is_runtime = || AwsHost::of(host).is_some_and(|host| host.is_runtime);
+        let is_bedrock = || match path.ends_with("model") {
+            true => auth == ProviderAuth::AwsSigv4 || is_runtime(),
+            false => path.is_empty() && is_runtime(),
         };
         match kind.format() {
             WireFormat::Native if url.ends_with("/publishers/anthropic") => Self::Vertex,
-            WireFormat::Native if url.ends_with("/model") || is_bare() => Self::Bedrock,
+            WireFormat::Native if (url.ends_with("/model") || path.is_empty()) && is_bedrock() => {
+                Self::Bedrock
+            }
             _ => Self::None,
         }
     }
@@ -41,6 +48,7 @@ mod tests {
     #[test]
     fn a_cloud_is_known_by_the_address_of_a_native_provider() {
         use ClaudeCloud::{Bedrock, None, Vertex};
+        let signed = ProviderAuth::AwsSigv4;
         for (kind, url, cloud) in [
             ("native", "https://api.anthropic.com", None),
             ("native", "https://x/v1/publishers/anthropic/", Vertex),
@@ -54,7 +62,19 @@ mod tests {
             ("chat-compatible", "https://bedrock-runtime.us-east-1.amazonaws.com", None),
             ("native", "https://bedrock-runtime.us-east-1.amazonaws.com.example.org", None),
         ] {
-            assert_eq!(ClaudeCloud::of(ProviderType::parse(kind).unwrap(), url), cloud, "{url}");
+            assert_eq!(
+                ClaudeCloud::of(ProviderType::parse(kind).unwrap(), signed, url),
+                cloud,
+                "{url}"
+            );
+        }
+        for (url, cloud) in [
+            ("https://relay.example/api/model", None),
+            ("https://bedrock-runtime.us-east-1.amazonaws.com/model", Bedrock),
+            ("https://bedrock-runtime.us-east-1.amazonaws.com", Bedrock),
+        ] {
+            let plain = ClaudeCloud::of(ProviderType::Native, ProviderAuth::Auto, url);
+            assert_eq!(plain, cloud, "{url}");
         }
     }
 }

@@ -370,7 +370,7 @@ impl Provider {
 
     /// Sets its credentials, its own headers, and the form of its calls.
     pub fn set_credentials(&mut self, credentials: Credentials) {
-        self.cloud = ClaudeCloud::of(self.kind, &self.url);
+        self.cloud = ClaudeCloud::of(self.kind, self.auth, &self.url);
         self.custom_headers = credentials.sent_headers();
         self.header_secrets = credentials.further_secrets();
         self.proxy_password = credentials.proxy_password.clone();

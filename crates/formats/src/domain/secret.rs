@@ -23,6 +23,12 @@ impl Secret {
         &self.0
     }
 
+    /// Whether texts are searched for it. A shorter one could be part of any word: to mask it would
+    /// show it.
+    pub fn is_searched_for(&self) -> bool {
+        self.0.len() >= 8
+    }
+
     /// `sk-a…wxyz`: enough to recognise, not enough to use. Short secrets are masked completely.
     pub fn masked(&self) -> String {
         let chars: Vec<char> = self.0.chars().collect();

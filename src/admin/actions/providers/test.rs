@@ -297,7 +297,8 @@ fn text(format: WireFormat, reply: &Value) -> Option<String> {
 
 /// The provider's secrets are also found in their JSON-escaped form.
 fn without_secrets(message: &str, provider: &Provider) -> String {
-    provider.secrets().fold(message.to_owned(), |message, secret| {
+    let secrets = provider.secrets().filter(|secret| secret.is_searched_for());
+    secrets.fold(message.to_owned(), |message, secret| {
         let quoted = Value::from(secret.expose()).to_string();
         message.replace(secret.expose(), "***").replace(quoted.trim_matches('"'), "***")
     })
