@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::super::endpoints::{cases, endpoint, path};
 use super::super::fixture::{FORMATS, Fixture};
-use super::play;
+use super::{ADMIN_TOKEN, Played, play};
+use crate::support::wait;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_endpoint_is_called_and_recorded_with_its_path() {
@@ -17,7 +18,10 @@ async fn each_endpoint_is_called_and_recorded_with_its_path() {
     fixture.upstream.default(json!({"usage": {"input": 1000, "output": 500}})).await;
     let listed = fixture.gateway.admin("playground/getEndpoints", json!({})).await;
     let names: Vec<_> = listed.as_array().unwrap().iter().map(|one| &one["name"]).collect();
-    assert_eq!(names, cases().iter().map(|case| case.name).collect::<Vec<_>>());
+    let of_batches = ["message_batch", "batch_generate_content"];
+    let cases_and_batches: Vec<_> =
+        cases().iter().map(|case| case.name).chain(of_batches).collect();
+    assert_eq!(names, cases_and_batches);
     for (at, case) in cases().into_iter().enumerate() {
         let played = play(&fixture, &ask(fixture.key_id, case.name, &case.body)).await;
         let context = format!("{}: {:?}", case.name, played.lines);
@@ -31,6 +35,31 @@ async fn each_endpoint_is_called_and_recorded_with_its_path() {
         let row = fixture.gateway.logs(at + 1).await[0].clone();
         assert_eq!(row["requestId"], played.request_id(), "{row}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_is_made_looked_at_and_its_results_are_read() {
+    let fixture = Fixture::bare(&[]).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
+    let message = json!([{"role": "user", "content": "hello"}]);
+    let params = json!({"model": "m", "max_tokens": 10, "messages": message});
+    let body = json!({"requests": [{"custom_id": "a", "params": params}]});
+    let made = play(&fixture, &ask(fixture.key_id, "message_batch", &body)).await;
+    assert_eq!(made.status(), 200, "{:?}", made.lines);
+    let call = async |what: &str, id: &Value| {
+        let body = json!({"keyId": fixture.key_id, "endpoint": "message_batch", "id": id,
+            "call": what});
+        let url = format!("{}/api/actions/playground/callBatch", fixture.gateway.admin);
+        let post = fixture.gateway.client.post(url).bearer_auth(ADMIN_TOKEN).json(&body);
+        Played::of(post.send().await.unwrap()).await
+    };
+    let id = made.json()["id"].clone();
+    let ended =
+        async || (call("state", &id).await.json()["processing_status"] == "ended").then_some(());
+    wait::found(|| "it does not end".to_owned(), ended).await;
+    let results = call("results", &id).await;
+    assert!(results.body().contains("\"custom_id\":\"a\""), "{:?}", results.lines);
+    assert_eq!(call("state", &json!("msgbatch_other")).await.status(), 404);
 }
 
 #[tokio::test(flavor = "multi_thread")]
