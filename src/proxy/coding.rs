@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 
 use bytes::{Buf, Bytes};
 
-use crate::formats::event_stream::{self, FrameError};
+use crate::formats::event_stream::{self, EventFrameError};
 
 /// A zstd frame may ask for a window of 8 MiB: RFC 9659. The library's own bound is 128 MiB.
 const ZSTD_WINDOW_LOG_MAX: u32 = 23;
@@ -34,7 +34,7 @@ pub(super) enum CodingError {
     #[error("the decompressed body exceeds the body budget now")]
     BudgetExceeded,
     #[error(transparent)]
-    Frame(#[from] FrameError),
+    Frame(#[from] EventFrameError),
 }
 
 impl Coding {
@@ -159,7 +159,7 @@ pub(super) enum StreamDecoder {
     },
     Zstd(zstd::stream::write::Decoder<'static, Decoded>),
     /// No coding, but AWS's frames around the events of a stream.
-    EventStream(Box<event_stream::Decoder>),
+    EventStream(Box<event_stream::EventStreamDecoder>),
 }
 
 /// The decoded bytes of one piece, bounded because a few compressed bytes can expand to gigabytes.

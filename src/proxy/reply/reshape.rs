@@ -166,7 +166,7 @@ impl ReshapedReply {
     }
 
     /// The decoder of AWS's frames, if the reply has them.
-    fn framed(&self) -> Option<&event_stream::Decoder> {
+    fn framed(&self) -> Option<&event_stream::EventStreamDecoder> {
         match self.decoder.as_deref() {
             Some(StreamDecoder::EventStream(decoder)) => Some(decoder),
             _ => None,

@@ -6,7 +6,7 @@ use http::HeaderName;
 use serde_json::Value;
 
 use super::AwsKeys;
-use super::source::Calls;
+use super::source::AwsCalls;
 use crate::upstream::tokens::exchange::{TokenRequest, checked_here};
 use crate::upstream::tokens::read_file;
 
@@ -17,7 +17,7 @@ const INSTANCE: &str = "http://169.254.169.254";
 const CONTAINER: &str = "http://169.254.170.2";
 
 /// The keys of the role of this instance.
-pub(super) async fn instance(calls: &Calls<'_>) -> Result<AwsKeys, String> {
+pub(super) async fn instance(calls: &AwsCalls<'_>) -> Result<AwsKeys, String> {
     if calls
         .variable("AWS_EC2_METADATA_DISABLED")
         .is_some_and(|set| set.eq_ignore_ascii_case("true"))
@@ -42,7 +42,7 @@ pub(super) async fn instance(calls: &Calls<'_>) -> Result<AwsKeys, String> {
 }
 
 /// The keys of the role of this container.
-pub(super) async fn container(calls: &Calls<'_>) -> Result<AwsKeys, String> {
+pub(super) async fn container(calls: &AwsCalls<'_>) -> Result<AwsKeys, String> {
     let relative = calls.variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
     let url = relative.map(|path| format!("{CONTAINER}{path}"));
     let url = url.or_else(|| calls.variable("AWS_CONTAINER_CREDENTIALS_FULL_URI"));
@@ -60,7 +60,7 @@ pub(super) async fn container(calls: &Calls<'_>) -> Result<AwsKeys, String> {
     keys(&text(calls, call).await?)
 }
 
-async fn text(calls: &Calls<'_>, call: TokenRequest) -> Result<String, String> {
+async fn text(calls: &AwsCalls<'_>, call: TokenRequest) -> Result<String, String> {
     let place = call.url().to_owned();
     let answer = calls.exchange.answer(&call, TIME_LIMIT).await;
     let (status, body) = answer.map_err(|why| format!("{place}: {why}"))?;

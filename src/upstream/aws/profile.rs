@@ -14,7 +14,7 @@ const LONGEST_CHAIN: usize = 8;
 
 /// A role to assume.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Role {
+pub(super) struct AssumedRole {
     pub arn: String,
     pub external_id: Option<String>,
     pub session_name: Option<String>,
@@ -25,7 +25,7 @@ pub(super) struct Role {
 pub(super) enum Base {
     Keys(AwsKeys),
     /// The role, and the file of the token.
-    WebIdentity(Role, String),
+    WebIdentity(AssumedRole, String),
     Sso(SsoSettings),
     Environment,
     Container,
@@ -34,15 +34,15 @@ pub(super) enum Base {
 
 /// How the keys of a profile are made.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct KeyPlan {
     pub name: String,
     pub base: Base,
     /// Assumed in this order.
-    pub roles: Vec<Role>,
+    pub roles: Vec<AssumedRole>,
 }
 
 /// The profiles of the two files.
-pub(super) struct Files(Sections);
+pub(super) struct ProfileFiles(Sections);
 
 /// A path in the home directory.
 pub(super) fn at_home(environment: &Environment, path: &str) -> Option<PathBuf> {
@@ -50,7 +50,7 @@ pub(super) fn at_home(environment: &Environment, path: &str) -> Option<PathBuf> 
     Some(PathBuf::from(home).join(path))
 }
 
-impl Files {
+impl ProfileFiles {
     /// Reads both files; one that is not there has no profiles.
     pub(super) async fn read(environment: &Environment) -> Self {
         let mut sections = Sections::new();
@@ -83,14 +83,14 @@ impl Files {
         &self,
         profile: Option<&str>,
         environment: &Environment,
-    ) -> Result<Plan, String> {
+    ) -> Result<KeyPlan, String> {
         let first = Self::name(profile, environment);
         let (mut name, mut roles) = (first.clone(), Vec::new());
         for _ in 0..LONGEST_CHAIN {
             let section = self.0.get(&name);
             let section = section.ok_or_else(|| format!("there is no profile “{name}”"))?;
             let setting = |of: &str| section.get(of).filter(|value| !value.is_empty()).cloned();
-            let role = setting("role_arn").map(|arn| Role {
+            let role = setting("role_arn").map(|arn| AssumedRole {
                 arn,
                 external_id: setting("external_id"),
                 session_name: setting("role_session_name"),
@@ -98,11 +98,11 @@ impl Files {
             let Some(role) = role else {
                 let base = self.base(&name, setting)?;
                 roles.reverse();
-                return Ok(Plan { name: first, base, roles });
+                return Ok(KeyPlan { name: first, base, roles });
             };
             if let Some(file) = setting("web_identity_token_file") {
                 roles.reverse();
-                return Ok(Plan { name: first, base: Base::WebIdentity(role, file), roles });
+                return Ok(KeyPlan { name: first, base: Base::WebIdentity(role, file), roles });
             }
             roles.push(role);
             let base = match (setting("source_profile"), setting("credential_source").as_deref()) {
@@ -123,7 +123,7 @@ impl Files {
             };
             if let Some(base) = base {
                 roles.reverse();
-                return Ok(Plan { name: first, base, roles });
+                return Ok(KeyPlan { name: first, base, roles });
             }
         }
         Err(format!("the profile “{first}” has too many source profiles, or a circle of them"))
@@ -170,7 +170,7 @@ mod tests {
         let mut sections = Sections::new();
         ini::read(text, &mut sections);
         let environment: Environment = Arc::new(|_| None);
-        let plan = Files(sections).plan(Some(profile), &environment)?;
+        let plan = ProfileFiles(sections).plan(Some(profile), &environment)?;
         let base = match plan.base {
             Base::Keys(keys) => keys.id,
             Base::WebIdentity(role, file) => format!("{} {file}", role.arn),

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::profile::{self, Base, Role};
+use super::profile::{self, AssumedRole, Base};
 use super::{AwsKeys, Environment, Signer, metadata, sso, sts};
 use crate::domain::aws_host::AwsHost;
 use crate::domain::clock::Timestamp;
@@ -15,7 +15,7 @@ use crate::upstream::tokens::read_json;
 /// The members of a credential. Keys are also known by the names that AWS' command line prints.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Members {
+struct AwsMembers {
     source: Option<SourceName>,
     #[serde(alias = "AccessKeyId")]
     access_key_id: Option<String>,
@@ -49,15 +49,15 @@ enum SourceName {
     Default,
 }
 
-enum Source {
+enum KeySource {
     Keys(AwsKeys),
     Named(SourceName, Option<String>),
 }
 
 /// A credential, and what its keys sign for.
 pub(in crate::upstream) struct AwsCredential {
-    source: Source,
-    role: Option<Role>,
+    source: KeySource,
+    role: Option<AssumedRole>,
     region: String,
     service: String,
     sts_endpoint: Option<String>,
@@ -65,7 +65,7 @@ pub(in crate::upstream) struct AwsCredential {
 }
 
 /// What every call to AWS needs.
-pub(super) struct Calls<'a> {
+pub(super) struct AwsCalls<'a> {
     pub region: &'a str,
     pub sts_endpoint: Option<&'a str>,
     pub exchange: &'a Exchange,
@@ -73,7 +73,7 @@ pub(super) struct Calls<'a> {
     pub now: Timestamp,
 }
 
-impl Calls<'_> {
+impl AwsCalls<'_> {
     /// A variable that is set, and not empty.
     pub(super) fn variable(&self, name: &str) -> Option<String> {
         (self.environment)(name).filter(|value| !value.is_empty())
@@ -94,7 +94,7 @@ impl AwsCredential {
         key: &Secret,
         environment: &Environment,
     ) -> Result<Self, String> {
-        let members: Members = read_json(key, "the credential for AWS")?;
+        let members: AwsMembers = read_json(key, "the credential for AWS")?;
         let host = Endpoint::parse(&provider.url).map(|endpoint| endpoint.host).unwrap_or_default();
         let host = AwsHost::of(&host);
         let region = members.region.or_else(|| host.map(|host| host.region.to_owned()));
@@ -112,16 +112,16 @@ impl AwsCredential {
         let source = match (members.source, members.access_key_id, members.secret_access_key) {
             (None, Some(id), Some(secret)) if !id.is_empty() && !secret.expose().is_empty() => {
                 let token = members.session_token.filter(|token| !token.expose().is_empty());
-                Source::Keys(AwsKeys { id, secret, token, expires_at: None })
+                KeySource::Keys(AwsKeys { id, secret, token, expires_at: None })
             }
-            (Some(name), None, None) => Source::Named(name, members.profile),
+            (Some(name), None, None) => KeySource::Named(name, members.profile),
             _ => {
                 return Err(
                     "either access_key_id and secret_access_key are needed, or source".to_owned()
                 );
             }
         };
-        let role = members.role_arn.map(|arn| Role {
+        let role = members.role_arn.map(|arn| AssumedRole {
             arn,
             external_id: members.external_id,
             session_name: members.session_name,
@@ -139,7 +139,7 @@ impl AwsCredential {
         exchange: &Exchange,
         now: Timestamp,
     ) -> Result<(Signer, Option<Timestamp>), String> {
-        let calls = Calls {
+        let calls = AwsCalls {
             region: &self.region,
             sts_endpoint: self.sts_endpoint.as_deref(),
             exchange,
@@ -147,8 +147,8 @@ impl AwsCredential {
             now,
         };
         let mut keys = match &self.source {
-            Source::Keys(keys) => keys.clone(),
-            Source::Named(name, profile) => named(&calls, *name, profile.as_deref()).await?,
+            KeySource::Keys(keys) => keys.clone(),
+            KeySource::Named(name, profile) => named(&calls, *name, profile.as_deref()).await?,
         };
         if let Some(role) = &self.role {
             keys = sts::assume(&calls, &keys, role).await?;
@@ -163,7 +163,7 @@ impl AwsCredential {
 }
 
 async fn named(
-    calls: &Calls<'_>,
+    calls: &AwsCalls<'_>,
     name: SourceName,
     profile: Option<&str>,
 ) -> Result<AwsKeys, String> {
@@ -173,7 +173,7 @@ async fn named(
         SourceName::Container => metadata::container(calls).await,
         SourceName::Imds => metadata::instance(calls).await,
         SourceName::Profile | SourceName::Sso => {
-            let files = profile::Files::read(calls.environment).await;
+            let files = profile::ProfileFiles::read(calls.environment).await;
             let plan = files.plan(profile, calls.environment)?;
             if name == SourceName::Sso && !matches!(plan.base, Base::Sso(_)) {
                 return Err(format!("the profile “{}” has no sso_account_id", plan.name));
@@ -188,7 +188,7 @@ async fn named(
             web_identity(calls).await
         }
         SourceName::Default => {
-            let files = profile::Files::read(calls.environment).await;
+            let files = profile::ProfileFiles::read(calls.environment).await;
             if profile.is_some() || files.has(None, calls.environment) {
                 let plan = files.plan(profile, calls.environment)?;
                 return of_plan(calls, plan).await;
@@ -205,7 +205,7 @@ async fn named(
     }
 }
 
-fn of_environment(calls: &Calls<'_>) -> Result<AwsKeys, String> {
+fn of_environment(calls: &AwsCalls<'_>) -> Result<AwsKeys, String> {
     Ok(AwsKeys {
         id: calls.wanted("AWS_ACCESS_KEY_ID")?,
         secret: Secret::new(calls.wanted("AWS_SECRET_ACCESS_KEY")?),
@@ -215,8 +215,8 @@ fn of_environment(calls: &Calls<'_>) -> Result<AwsKeys, String> {
 }
 
 /// The role and the token file of the environment, as a service account of Kubernetes has them.
-async fn web_identity(calls: &Calls<'_>) -> Result<AwsKeys, String> {
-    let role = Role {
+async fn web_identity(calls: &AwsCalls<'_>) -> Result<AwsKeys, String> {
+    let role = AssumedRole {
         arn: calls.wanted("AWS_ROLE_ARN")?,
         external_id: None,
         session_name: calls.variable("AWS_ROLE_SESSION_NAME"),
@@ -225,7 +225,7 @@ async fn web_identity(calls: &Calls<'_>) -> Result<AwsKeys, String> {
 }
 
 /// The keys of a profile: the first ones, then each role in turn.
-async fn of_plan(calls: &Calls<'_>, plan: profile::Plan) -> Result<AwsKeys, String> {
+async fn of_plan(calls: &AwsCalls<'_>, plan: profile::KeyPlan) -> Result<AwsKeys, String> {
     let mut keys = match plan.base {
         Base::Keys(keys) => keys,
         Base::WebIdentity(role, file) => sts::web_identity(calls, &role, &file).await?,

@@ -7,7 +7,7 @@ use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use serde_json::Value;
 
 use super::profile::at_home;
-use super::source::Calls;
+use super::source::AwsCalls;
 use super::{AwsKeys, time};
 use crate::upstream::tokens::exchange::{TIME_LIMIT, TokenRequest, checked};
 use crate::upstream::tokens::read_file;
@@ -25,7 +25,7 @@ pub(super) struct SsoSettings {
 }
 
 /// The keys of the profile's role.
-pub(super) async fn keys(calls: &Calls<'_>, sso: &SsoSettings) -> Result<AwsKeys, String> {
+pub(super) async fn keys(calls: &AwsCalls<'_>, sso: &SsoSettings) -> Result<AwsKeys, String> {
     let name = hex::encode(digest(&SHA1_FOR_LEGACY_USE_ONLY, sso.cached_as.as_bytes()));
     let file = at_home(calls.environment, &format!(".aws/sso/cache/{name}.json"));
     let file = file.ok_or("HOME is not set")?;

@@ -3,9 +3,9 @@
 use http::header::AUTHORIZATION;
 use http::{HeaderName, Uri};
 
-use super::profile::Role;
+use super::profile::AssumedRole;
 use super::sigv4::{Signable, authorization, date, sha256_hex};
-use super::source::Calls;
+use super::source::AwsCalls;
 use super::{AwsKeys, time};
 use crate::domain::secret::Secret;
 use crate::upstream::tokens::exchange::{TIME_LIMIT, TokenRequest, checked};
@@ -18,9 +18,9 @@ const SESSION: &str = "tollgate";
 
 /// The keys of a role that is assumed with other keys.
 pub(super) async fn assume(
-    calls: &Calls<'_>,
+    calls: &AwsCalls<'_>,
     keys: &AwsKeys,
-    role: &Role,
+    role: &AssumedRole,
 ) -> Result<AwsKeys, String> {
     let mut form = fields("AssumeRole", role);
     form.extend(role.external_id.clone().map(|id| ("ExternalId", id)));
@@ -51,8 +51,8 @@ pub(super) async fn assume(
 
 /// The keys of a role that the token in this file allows to assume.
 pub(super) async fn web_identity(
-    calls: &Calls<'_>,
-    role: &Role,
+    calls: &AwsCalls<'_>,
+    role: &AssumedRole,
     file: &str,
 ) -> Result<AwsKeys, String> {
     let token = read_file(file).await?;
@@ -61,7 +61,7 @@ pub(super) async fn web_identity(
     answer(calls, TokenRequest::form(&endpoint(calls)?, form)).await
 }
 
-fn fields(action: &str, role: &Role) -> Vec<(&'static str, String)> {
+fn fields(action: &str, role: &AssumedRole) -> Vec<(&'static str, String)> {
     let session = role.session_name.as_deref().unwrap_or(SESSION);
     let (action, version, session) = (action.to_owned(), VERSION.to_owned(), session.to_owned());
     vec![
@@ -72,7 +72,7 @@ fn fields(action: &str, role: &Role) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn endpoint(calls: &Calls<'_>) -> Result<String, String> {
+fn endpoint(calls: &AwsCalls<'_>) -> Result<String, String> {
     let named = calls.sts_endpoint.map(str::to_owned);
     let named = named.or_else(|| calls.variable("AWS_ENDPOINT_URL_STS"));
     let end = if calls.region.starts_with("cn-") { ".cn" } else { "" };
@@ -81,7 +81,7 @@ fn endpoint(calls: &Calls<'_>) -> Result<String, String> {
     checked(endpoint).map_err(|_| "the address of STS must begin with https://".to_owned())
 }
 
-async fn answer(calls: &Calls<'_>, call: TokenRequest) -> Result<AwsKeys, String> {
+async fn answer(calls: &AwsCalls<'_>, call: TokenRequest) -> Result<AwsKeys, String> {
     let answer = calls.exchange.answer(&call, TIME_LIMIT).await;
     let (status, body) = answer.map_err(|why| format!("STS: {why}"))?;
     let xml = String::from_utf8_lossy(&body);

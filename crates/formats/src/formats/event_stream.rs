@@ -39,7 +39,7 @@ const OTHER_EXCEPTION: (u16, &str) = (500, "api_error");
 
 /// Why a stream cannot be decoded further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum FrameError {
+pub enum EventFrameError {
     /// A checksum differs.
     #[error("a frame of the event stream is damaged: its checksum differs")]
     Checksum,
@@ -53,20 +53,20 @@ pub enum FrameError {
 
 /// Decodes a stream piece by piece.
 #[derive(Debug, Default)]
-pub struct Decoder {
+pub struct EventStreamDecoder {
     /// The beginning of a frame.
     buffer: Vec<u8>,
     exception: Option<u16>,
     /// What is wrong with a frame, after others.
-    fault: Option<FrameError>,
+    fault: Option<EventFrameError>,
 }
 
-impl Decoder {
+impl EventStreamDecoder {
     /// Adds a piece, and returns the events of the frames that are complete.
     ///
     /// # Errors
     /// When a frame is damaged, too large, or none.
-    pub fn push(&mut self, piece: &[u8]) -> Result<Vec<u8>, FrameError> {
+    pub fn push(&mut self, piece: &[u8]) -> Result<Vec<u8>, EventFrameError> {
         let mut out = Vec::new();
         if self.fault.is_none() && self.exception.is_none() {
             self.buffer.extend_from_slice(piece);
@@ -79,7 +79,7 @@ impl Decoder {
         }
     }
 
-    fn take_frames(&mut self, out: &mut Vec<u8>) -> Result<(), FrameError> {
+    fn take_frames(&mut self, out: &mut Vec<u8>) -> Result<(), EventFrameError> {
         let mut at = 0;
         while let Some(len) = frame_len(&self.buffer[at..])?
             && let Some(frame) = self.buffer.get(at..at + len)
@@ -102,17 +102,17 @@ impl Decoder {
 }
 
 /// The length of the frame that begins here; `None` if its lengths have not arrived.
-fn frame_len(bytes: &[u8]) -> Result<Option<usize>, FrameError> {
+fn frame_len(bytes: &[u8]) -> Result<Option<usize>, EventFrameError> {
     let Some(prelude) = bytes.get(..PRELUDE) else { return Ok(None) };
     if word(prelude, 8) != crc32fast::hash(&prelude[..8]) {
-        return Err(FrameError::Checksum);
+        return Err(EventFrameError::Checksum);
     }
     let (len, headers) = (word(prelude, 0) as usize, word(prelude, 4) as usize);
     if len > MAX_FRAME || headers > MAX_HEADERS {
-        return Err(FrameError::TooLarge);
+        return Err(EventFrameError::TooLarge);
     }
     if len < PRELUDE + headers + TRAILER {
-        return Err(FrameError::Malformed);
+        return Err(EventFrameError::Malformed);
     }
     Ok(Some(len))
 }
@@ -122,13 +122,13 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 }
 
 /// Writes a frame's event; the status of the exception, if it is one.
-fn take(frame: &[u8], out: &mut Vec<u8>) -> Result<Option<u16>, FrameError> {
+fn take(frame: &[u8], out: &mut Vec<u8>) -> Result<Option<u16>, EventFrameError> {
     let end = frame.len() - TRAILER;
     if word(frame, end) != crc32fast::hash(&frame[..end]) {
-        return Err(FrameError::Checksum);
+        return Err(EventFrameError::Checksum);
     }
     let payload = PRELUDE + word(frame, 4) as usize;
-    let headers = Headers::read(&frame[PRELUDE..payload]).ok_or(FrameError::Malformed)?;
+    let headers = Headers::read(&frame[PRELUDE..payload]).ok_or(EventFrameError::Malformed)?;
     let payload = &frame[payload..end];
     match headers.message_type {
         "event" if headers.event_type == "chunk" => event(payload, out).map(|()| None),
@@ -136,12 +136,12 @@ fn take(frame: &[u8], out: &mut Vec<u8>) -> Result<Option<u16>, FrameError> {
         "event" => Ok(None),
         "exception" => Ok(Some(exception(headers.exception_type, &message(payload), out))),
         "error" => Ok(Some(exception(headers.error_code, headers.error_message, out))),
-        _ => Err(FrameError::Malformed),
+        _ => Err(EventFrameError::Malformed),
     }
 }
 
 /// Writes the event that a chunk has.
-fn event(payload: &[u8], out: &mut Vec<u8>) -> Result<(), FrameError> {
+fn event(payload: &[u8], out: &mut Vec<u8>) -> Result<(), EventFrameError> {
     #[derive(Deserialize)]
     struct Chunk<'a> {
         #[serde(borrow)]
@@ -152,11 +152,13 @@ fn event(payload: &[u8], out: &mut Vec<u8>) -> Result<(), FrameError> {
         #[serde(borrow, rename = "type")]
         kind: Cow<'a, str>,
     }
-    let chunk: Chunk<'_> = serde_json::from_slice(payload).map_err(|_| FrameError::Malformed)?;
-    let json = STANDARD.decode(chunk.bytes.as_bytes()).map_err(|_| FrameError::Malformed)?;
-    let event: EventType<'_> = serde_json::from_slice(&json).map_err(|_| FrameError::Malformed)?;
+    let chunk: Chunk<'_> =
+        serde_json::from_slice(payload).map_err(|_| EventFrameError::Malformed)?;
+    let json = STANDARD.decode(chunk.bytes.as_bytes()).map_err(|_| EventFrameError::Malformed)?;
+    let event: EventType<'_> =
+        serde_json::from_slice(&json).map_err(|_| EventFrameError::Malformed)?;
     if event.kind.bytes().any(|byte| byte.is_ascii_control()) {
-        return Err(FrameError::Malformed);
+        return Err(EventFrameError::Malformed);
     }
     sse::write(out, Some(&event.kind), &json);
     Ok(())

@@ -12,8 +12,8 @@ fn ping() -> Vec<u8> {
     digits.chunks(2).map(|pair| u8::try_from(pair[0] << 4 | pair[1]).unwrap()).collect()
 }
 
-fn decoded(bytes: &[u8], size: usize) -> Result<(String, Option<u16>), FrameError> {
-    let (mut decoder, mut out) = (Decoder::default(), Vec::new());
+fn decoded(bytes: &[u8], size: usize) -> Result<(String, Option<u16>), EventFrameError> {
+    let (mut decoder, mut out) = (EventStreamDecoder::default(), Vec::new());
     for piece in bytes.chunks(size) {
         out.extend(decoder.push(piece)?);
     }
@@ -46,18 +46,18 @@ fn damaged_frames_are_refused() {
         let mut bad = ping.clone();
         bad[at] ^= 0x10;
         let result = decoded(&bad, 7);
-        assert_eq!(result, Err(FrameError::Checksum), "byte {at}");
+        assert_eq!(result, Err(EventFrameError::Checksum), "byte {at}");
     }
     let prelude = |len: u32, headers: u32| {
         let mut bytes = [len.to_be_bytes(), headers.to_be_bytes()].concat();
         bytes.extend(crc32fast::hash(&bytes).to_be_bytes());
         decoded(&bytes, 100)
     };
-    assert_eq!(prelude(MAX_FRAME as u32 + 1, 0), Err(FrameError::TooLarge));
-    assert_eq!(prelude(1 << 20, MAX_HEADERS as u32 + 1), Err(FrameError::TooLarge));
-    assert_eq!(prelude(15, 0), Err(FrameError::Malformed));
-    assert_eq!(prelude(100, 90), Err(FrameError::Malformed));
-    assert_eq!(prelude(0, u32::MAX), Err(FrameError::TooLarge));
+    assert_eq!(prelude(MAX_FRAME as u32 + 1, 0), Err(EventFrameError::TooLarge));
+    assert_eq!(prelude(1 << 20, MAX_HEADERS as u32 + 1), Err(EventFrameError::TooLarge));
+    assert_eq!(prelude(15, 0), Err(EventFrameError::Malformed));
+    assert_eq!(prelude(100, 90), Err(EventFrameError::Malformed));
+    assert_eq!(prelude(0, u32::MAX), Err(EventFrameError::TooLarge));
     let event = [(":event-type", "chunk"), (":message-type", "event")];
     for (headers, payload) in [
         (&event[..], &b"{\"bytes\":\"?\"}"[..]),
@@ -67,7 +67,7 @@ fn damaged_frames_are_refused() {
         (&[(":message-type", "other")], b""),
         (&[], b""),
     ] {
-        assert_eq!(decoded(&frame(headers, payload), 9), Err(FrameError::Malformed));
+        assert_eq!(decoded(&frame(headers, payload), 9), Err(EventFrameError::Malformed));
     }
 }
 

@@ -28,40 +28,40 @@ pub enum GoogleBatch {
 }
 
 #[derive(Deserialize)]
-struct Body<'b> {
+struct GoogleBody<'b> {
     #[serde(borrow)]
-    batch: Batch<'b>,
+    batch: NamedBatch<'b>,
 }
 
 #[derive(Deserialize)]
-struct Batch<'b> {
+struct NamedBatch<'b> {
     #[serde(borrow, rename = "inputConfig", alias = "input_config")]
-    input: Input<'b>,
+    input: GoogleInput<'b>,
 }
 
 #[derive(Deserialize)]
-struct Input<'b> {
+struct GoogleInput<'b> {
     #[serde(rename = "fileName", alias = "file_name")]
     file: Option<String>,
     #[serde(borrow)]
-    requests: Option<Requests<'b>>,
+    requests: Option<GoogleRequests<'b>>,
 }
 
 #[derive(Deserialize)]
-struct Requests<'b> {
+struct GoogleRequests<'b> {
     #[serde(borrow)]
-    requests: Vec<Request<'b>>,
+    requests: Vec<GoogleRequest<'b>>,
 }
 
 #[derive(Deserialize)]
-struct Request<'b> {
+struct GoogleRequest<'b> {
     #[serde(borrow)]
     request: &'b RawValue,
 }
 
 /// A line of a file.
 #[derive(Deserialize)]
-struct Line<'b> {
+struct GoogleLine<'b> {
     key: Option<String>,
     #[serde(borrow)]
     request: &'b RawValue,
@@ -73,20 +73,20 @@ struct Line<'b> {
 /// When it is no such body, has no requests or two places of them, or a request of it cannot be
 /// read or names another model.
 pub fn of_body(body: &Bytes, model: &str, limits: PeekLimits) -> Result<GoogleBatch, BadRequest> {
-    let read: Body<'_> =
+    let read: GoogleBody<'_> =
         serde_json::from_slice(body).map_err(|e| BadRequest::whole(&e.to_string()))?;
     let requests = match read.batch.input {
-        Input { file: Some(file), requests: None } => {
+        GoogleInput { file: Some(file), requests: None } => {
             return Ok(GoogleBatch::File(file.strip_prefix("files/").unwrap_or(&file).to_owned()));
         }
-        Input { file: None, requests: Some(requests) } => requests.requests,
+        GoogleInput { file: None, requests: Some(requests) } => requests.requests,
         _ => {
             let why = "either `requests` or `fileName` is required";
             return Err(BadRequest::field("batch.inputConfig", why));
         }
     };
     let mut reading = reading(plain_name(model), limits);
-    for (number, Request { request }) in requests.into_iter().enumerate() {
+    for (number, GoogleRequest { request }) in requests.into_iter().enumerate() {
         let at = request.get().as_ptr().addr() - body.as_ptr().addr();
         let own = body.slice(at..at + request.get().len());
         reading.add(&(number + 1).to_string(), own, at)?;
@@ -106,7 +106,7 @@ pub fn of_lines(
     let mut reading = reading("", limits);
     each_line(chunks, file, |text, start| {
         let bad = |e: serde_json::Error| BadRequest::field("file", &e.to_string());
-        let Line { key, request } = serde_json::from_slice(text).map_err(bad)?;
+        let GoogleLine { key, request } = serde_json::from_slice(text).map_err(bad)?;
         let at = request.get().as_ptr().addr() - text.as_ptr().addr();
         let own = Bytes::copy_from_slice(request.get().as_bytes());
         reading.add(&key.unwrap_or_default(), own, start + at)

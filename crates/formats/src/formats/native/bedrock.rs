@@ -22,7 +22,7 @@ const SHIPPED: &str = include_str!("../../../../../conf/bedrock.json");
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Rows {
+struct BetaRows {
     /// The betas that are accepted.
     betas: Vec<String>,
     /// Betas that have another name there.
@@ -32,7 +32,7 @@ struct Rows {
 }
 
 #[expect(clippy::expect_used, reason = "the file is part of the program, and a test reads it")]
-static ROWS: LazyLock<Rows> =
+static ROWS: LazyLock<BetaRows> =
     LazyLock::new(|| serde_json::from_str(SHIPPED).expect("conf/bedrock.json is invalid"));
 
 /// Those of these betas that Bedrock accepts, by its names, each once.
