@@ -93,5 +93,5 @@ pub(super) async fn call_batch(call: Call, body: CallBatch) -> Result<Response<S
     let path = format!("{}/{}{rest}", collection.path, segment(&body.id.0));
     let content_type = "application/json".to_owned();
     let ask = Ask { method, format: collection.format, path, content_type, body: Vec::new() };
-    run(call, KeyId(body.key_id.0), ask).await
+    run(call, KeyId(body.key_id.0), ask, "playground.callBatch").await
 }

@@ -123,11 +123,16 @@ async fn get_endpoints(_: Call, _: Nothing) -> Result<Vec<EndpointRecord>, ApiEr
 async fn send_request(call: Call, body: SendRequest) -> Result<Response<Stream>, ApiError> {
     let key = KeyId(body.key_id.0);
     let ask = ask(body)?;
-    run(call, key, ask).await
+    run(call, key, ask, "playground.sendRequest").await
 }
 
-/// Makes the request of a key: its reply, as it comes.
-async fn run(call: Call, key: KeyId, ask: Ask) -> Result<Response<Stream>, ApiError> {
+/// Makes the request of a key: its reply, as it comes. `action`: the name in an audit record.
+async fn run(
+    call: Call,
+    key: KeyId,
+    ask: Ask,
+    action: &'static str,
+) -> Result<Response<Stream>, ApiError> {
     let place = enter(&call)?;
     let as_key = AsKey {
         key: Some(key),
@@ -135,7 +140,7 @@ async fn run(call: Call, key: KeyId, ask: Ask) -> Result<Response<Stream>, ApiEr
         client: call.client,
         purpose: Purpose::Playground,
     };
-    authorise(&call, key, as_key.request, &ask).await?;
+    authorise(&call, key, (as_key.request, action), &ask).await?;
     let connection = connect(&call, as_key)?;
     let begin =
         PlaygroundEvent::Begin { request_id: as_key.request.to_string(), path: ask.path.clone() };
@@ -262,7 +267,12 @@ pub(in crate::admin) fn enter(call: &Call) -> Result<PlaygroundPlace, ApiError> 
 
 /// Checks that the caller may use this key. The use of another user's key is recorded before the
 /// request is made.
-async fn authorise(call: &Call, key: KeyId, request: RequestId, ask: &Ask) -> Result<(), ApiError> {
+async fn authorise(
+    call: &Call,
+    key: KeyId,
+    (request, action): (RequestId, &'static str),
+    ask: &Ask,
+) -> Result<(), ApiError> {
     let who = call.who()?;
     let snapshot = call.ctx.node.state.snapshot();
     let owner = snapshot.key(key).map(|caller| caller.user.id);
@@ -278,8 +288,7 @@ async fn authorise(call: &Call, key: KeyId, request: RequestId, ask: &Ask) -> Re
         "bytes": ask.body.len(),
     });
     let target = format!("key {key}");
-    let change =
-        AuditChange { action: "playground.sendRequest", target, before: None, after: Some(after) };
+    let change = AuditChange { action, target, before: None, after: Some(after) };
     let mut tx = call.ctx.node.store.begin().await?;
     call.audit(&mut tx, change).await?;
     Ok(tx.commit_record().await?)

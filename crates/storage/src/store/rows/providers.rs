@@ -124,6 +124,15 @@ fn bind(provider: &Provider) -> Values {
     values
 }
 
+fn timeouts(fields: &Fields<'_>) -> Result<ProviderTimeouts, StoreError> {
+    Ok(ProviderTimeouts {
+        first_byte_streaming_ms: fields.opt_number("first_byte_streaming_ms")?,
+        streaming_idle_ms: fields.opt_number("streaming_idle_ms")?,
+        streaming_content_ms: fields.opt_number("streaming_content_ms")?,
+        request_non_streaming_ms: fields.opt_number("request_non_streaming_ms")?,
+    })
+}
+
 fn read(row: &AnyRow) -> Result<StoredProvider, StoreError> {
     let fields = Fields { row, table: "providers" };
     let provider = Provider {
@@ -157,12 +166,7 @@ fn read(row: &AnyRow) -> Result<StoredProvider, StoreError> {
             open_duration_ms: fields.number("breaker_open_duration_ms")?,
             half_open_success_threshold: fields.number("breaker_half_open_successes")?,
         },
-        timeouts: ProviderTimeouts {
-            first_byte_streaming_ms: fields.opt_number("first_byte_streaming_ms")?,
-            streaming_idle_ms: fields.opt_number("streaming_idle_ms")?,
-            streaming_content_ms: fields.opt_number("streaming_content_ms")?,
-            request_non_streaming_ms: fields.opt_number("request_non_streaming_ms")?,
-        },
+        timeouts: timeouts(&fields)?,
         cache_ttl: fields.named("cache_ttl", CacheTtl::parse)?,
         instructions: fields.named("instructions", InstructionsStrategy::parse)?,
         preserve_client_ip: fields.flag("preserve_client_ip")?,
