@@ -140,7 +140,7 @@ async fn run(
         client: call.client,
         purpose: Purpose::Playground,
     };
-    authorise(&call, key, (as_key.request, action), &ask).await?;
+    authorise(&call, key, as_key.request, &ask, action).await?;
     let connection = connect(&call, as_key)?;
     let begin =
         PlaygroundEvent::Begin { request_id: as_key.request.to_string(), path: ask.path.clone() };
@@ -270,8 +270,9 @@ pub(in crate::admin) fn enter(call: &Call) -> Result<PlaygroundPlace, ApiError> 
 async fn authorise(
     call: &Call,
     key: KeyId,
-    (request, action): (RequestId, &'static str),
+    request: RequestId,
     ask: &Ask,
+    action: &'static str,
 ) -> Result<(), ApiError> {
     let who = call.who()?;
     let snapshot = call.ctx.node.state.snapshot();
