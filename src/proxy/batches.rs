@@ -60,9 +60,12 @@ pub(super) async fn polled(
     let has_ended = held::has_ended(collection, &said);
     if has_ended {
         let mut results = Results::new(gateway.node.state.snapshot(), record.clone(), batch);
-        google::results(&said).iter().for_each(|result| results.add_google(result));
-        if google::lacks_results(&said) {
-            return Err("its results are not described".to_owned());
+        // In another form, the client itself may have named a member so.
+        if *collection == route::GOOGLE_BATCHES {
+            google::results(&said).iter().for_each(|result| results.add_google(result));
+            if google::lacks_results(&said) {
+                return Err("its results are not described".to_owned());
+            }
         }
         if let Some(call) = results_of(collection, id, &said) {
             let reading = read(provider, &call, &mut results);
@@ -95,7 +98,8 @@ fn results_of(collection: &Collection, id: &str, said: &Value) -> Option<StoredC
         let url = said["results_url"].as_str();
         return url.map(|_| StoredCall::get(&route::MESSAGE_BATCHES, id, route::RESULTS));
     }
-    if let Some(file) = google::results_file(&said) {
+    if *collection == route::GOOGLE_BATCHES {
+        let file = google::results_file(said)?;
         return Some(StoredCall::get(&route::GOOGLE_FILES, file, route::DOWNLOAD));
     }
     let file = said["output_file_id"].as_str()?;

@@ -224,7 +224,8 @@ impl Exchange {
         self.request.gateway.node.metrics.connections.aborted(result);
         if self.in_background().is_some() {
             // The provider goes on with it, whoever reads its stream.
-            return self.close(&Ending::client_aborted());
+            let outcome = RequestOutcome::Completed;
+            return self.close(&Ending { outcome, status: 200, error: None });
         }
         let request = &mut self.request;
         let what = match result {

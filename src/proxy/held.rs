@@ -174,9 +174,11 @@ pub(super) async fn renew(
 
 async fn add_files(gateway: &Gateway, batch: &AccountObject) {
     let said: Value = serde_json::from_str(&batch.body).unwrap_or_default();
-    for file in files_of(&said).chain(google::results_file(&said)) {
+    let is_googles = batch.collection == route::GOOGLE_BATCHES.name;
+    let of_results = google::results_file(&said).filter(|_| is_googles);
+    for file in files_of(&said).chain(of_results) {
         // The provider's own description is fetched with the file.
-        let (collection, body) = match batch.collection == route::GOOGLE_BATCHES.name {
+        let (collection, body) = match is_googles {
             true => {
                 let name = format!("files/{file}");
                 let kind = "application/jsonl";

@@ -122,6 +122,10 @@ pub(in crate::proxy) fn of_waiting(
 ) -> pingora::Result<ResponseHeader> {
     let mut head = response::Parts::from(ResponseHeader::build_no_case(200, Some(0))?);
     of_gateway(&mut head.headers, !ctx.reads_array());
+    let body = ctx.record.as_ref().and_then(|record| record.body.as_ref());
+    if body.is_some_and(|body| body.is_degraded == Some(true)) {
+        head.headers.insert(DEGRADED, HeaderValue::from_static("true"));
+    }
     of_unknown_length(&mut head.headers, session);
     Ok(head.into())
 }

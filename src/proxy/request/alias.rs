@@ -88,7 +88,8 @@ pub(super) async fn resolve(
 ) -> Result<(), Refusal> {
     let settings = &identified.snapshot.settings;
     let Principal::Key { key, user } = &identified.caller else { return Ok(()) };
-    if settings.group_features.is_empty() {
+    let is_held = inbound.ask.as_ref().is_some_and(|ask| ask.endpoint.is_held());
+    if settings.group_features.is_empty() || is_held {
         return Ok(());
     }
     let Some(alias) = settings.alias_of(&key.provider_group, &inbound.model) else {

@@ -159,7 +159,7 @@ fn is_whole(session: &Session) -> bool {
     };
     let commands: Vec<_> = text(COMMAND).split(',').map(str::trim).collect();
     let has_all = ["upload", "finalize"].iter().all(|command| commands.contains(command));
-    has_all && matches!(text(OFFSET), "" | "0")
+    has_all && text(OFFSET) == "0"
 }
 
 /// Reads the file as the requests of a batch. A file of another kind has none.

@@ -65,6 +65,11 @@ async fn prepare(
         reply: None,
     };
     request.asks(asked);
+    if let Some(body) = request.record.as_mut().and_then(|record| record.body.as_mut())
+        && body.is_degraded.is_some()
+    {
+        body.model = Arc::clone(forwarding.inbound.model_at(&attempt.provider));
+    }
     let upstreams = &request.gateway.upstreams;
     let link = upstreams.link(&attempt.provider, timing::link_times(&request.live)).await;
     let link = link.map_err(|e| match e {
@@ -132,11 +137,6 @@ async fn next_provider(
         };
         if entered {
             let model = forwarding.inbound.model_at(&chosen);
-            if let Some(body) = request.record.as_mut().and_then(|record| record.body.as_mut())
-                && body.is_degraded.is_some()
-            {
-                body.model = Arc::clone(model);
-            }
             let mut attempt = Box::new(Attempt::new(chosen, model, ticket));
             attempt.own = forwarding.own_credential(&attempt.provider);
             return Ok(attempt);

@@ -327,6 +327,12 @@ impl RenderSource {
             body = edit::set_model(&body, moved.as_ref().unwrap_or(&inbound.peek), model);
             moved = Some(peek_again(&body)?);
         }
+        if self.model_in_path && inbound.choices.is_some() && inbound.peek.model_span.is_some() {
+            // The body repeats the client's name.
+            let named = format!("models/{model}");
+            body = edit::set_model(&body, moved.as_ref().unwrap_or(&inbound.peek), &named);
+            moved = Some(peek_again(&body)?);
+        }
         if let Some(reply) = &self.asks_about {
             let peek = moved.as_ref().unwrap_or(&inbound.peek);
             body = edit::ask_for_diagnosis(&body, peek, reply);

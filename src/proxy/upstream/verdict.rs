@@ -172,7 +172,8 @@ fn classified(
     request.gateway.node.metrics.attempt(&attempt.provider.name, verdict.class.as_str());
     forwarding.was_alive(attempt.alive());
     let has_time = forwarding.has_time() && !(is_late && attempt.had_a_share());
-    let is_last = attempt.may_have_made && request.makes_batch();
+    let makes_one = request.makes_batch() || forwarding.route.operation.is_upload();
+    let is_last = attempt.may_have_made && makes_one || goes_on(request, forwarding, &attempt);
     let again = verdict.next == classify::Next::SameProviderAgain && has_time && !is_last;
     let now = request.now();
     let by = if other.is_some() {
@@ -200,7 +201,7 @@ fn classified(
         return (Some(attempt), GiveUp::ClientError(answer).into());
     }
     if is_last {
-        return (Some(attempt), of_batch(&failure).into());
+        return (Some(attempt), of_made(&failure).into());
     }
     error.set_retry(true);
     if again {
@@ -230,8 +231,15 @@ fn of_client(
     (Some(attempt), GiveUp::ClientError(answer).into())
 }
 
-/// The answer if a batch may have been made: a second one would cost as much again.
-fn of_batch(failure: &Failure) -> GiveUp {
+/// Whether the provider makes a reply in the background, whatever becomes of its stream.
+fn goes_on(request: &RequestContext, forwarding: &Forwarding, attempt: &Attempt) -> bool {
+    forwarding.inbound.peek.is_in_background(request.format)
+        && matches!(&attempt.incoming, super::incoming::Incoming::Reply(reply) if reply.id_of_unfinished().is_some())
+}
+
+/// The answer if a batch, a reply in the background or a piece of an upload may have been made: a
+/// second one would cost as much again, or be refused.
+fn of_made(failure: &Failure) -> GiveUp {
     let refusal = Refusal::UpstreamFailed { message: failure.public() };
     GiveUp::Refused { refusal, outcome: RequestOutcome::UpstreamFailed }
 }

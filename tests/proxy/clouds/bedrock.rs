@@ -195,7 +195,11 @@ async fn an_exception_after_content_is_the_formats_error_event() {
         let asked = fixture.post(path(format, true), &request(format, true));
         let answer = asked.header("x-session-id", format).send().await.unwrap();
         let (status, text) = (answer.status().as_u16(), answer.text().await.unwrap());
-        assert!(status == 200 && text.contains("too many tokens"), "{format} {text}");
+        assert!(
+            status == 200 && text.contains("too many tokens"),
+            "{format} {text} {}",
+            newest_chain(&fixture, n + 1).await
+        );
         assert!(!text.contains("message_stop") && !text.contains("[DONE]"), "{format} {text}");
         if format == "native" {
             assert!(text.contains("event: error\ndata: {\"type\":\"error\""), "{text}");

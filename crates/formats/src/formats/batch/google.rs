@@ -35,6 +35,7 @@ struct GoogleBody<'b> {
 
 #[derive(Deserialize)]
 struct NamedBatch<'b> {
+    model: Option<String>,
     #[serde(borrow, rename = "inputConfig", alias = "input_config")]
     input: GoogleInput<'b>,
 }
@@ -75,6 +76,9 @@ struct GoogleLine<'b> {
 pub fn of_body(body: &Bytes, model: &str, limits: PeekLimits) -> Result<GoogleBatch, BadRequest> {
     let read: GoogleBody<'_> =
         serde_json::from_slice(body).map_err(|e| BadRequest::whole(&e.to_string()))?;
+    if read.batch.model.is_some_and(|named| plain_name(&named) != plain_name(model)) {
+        return Err(BadRequest::field("batch.model", "must be the model of the path"));
+    }
     let requests = match read.batch.input {
         GoogleInput { file: Some(file), requests: None } => {
             return Ok(GoogleBatch::File(file.strip_prefix("files/").unwrap_or(&file).to_owned()));
