@@ -143,6 +143,9 @@ async fn an_address_is_good_for_its_key_alone_and_as_long_as_the_key() {
     fixture.gateway.ready().await;
     let answer = piece(&fixture, &address, "upload", 0, "x").send().await.unwrap();
     assert_eq!(answer.status(), 200, "a restart changes nothing");
+    // The last key of a user cannot be disabled.
+    let second = json!({"userId": fixture.user_id, "name": "second"});
+    fixture.gateway.admin("keys/addKey", second).await;
     let key = json!({"keyId": fixture.key_id, "enabled": false});
     fixture.gateway.admin("keys/toggleKeyEnabled", key).await;
     let (status, said) = send(piece(&fixture, &address, "upload, finalize", 1, "x")).await;

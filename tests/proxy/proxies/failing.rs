@@ -56,7 +56,6 @@ async fn each_failure_has_its_own_words() {
         (with("socks5", socks), "proxy_refused", "the target refused the connection"),
         (format!("http://localhost:{open}"), "proxy_refused", "it answered 503"),
         (with("http", free_port()), "proxy_unreachable", "cannot be reached"),
-        (with("socks5h", http), "proxy_unreachable", "does not speak SOCKS5"),
     ];
     for (scheme, says, words) in [
         ("http", b"SSH-2.0-OpenSSH\r\n".to_vec(), "does not speak HTTP"),
