@@ -66,6 +66,8 @@ reasons! {
         with https";
     CertificateUnreadable = "certificate_unreadable", "is not a certificate in PEM";
     CleanupRuns = "cleanup_runs", "the request log is being cleaned up already";
+    CredentialNotSent = "credential_not_sent", "is JSON, as credentials are that are exchanged or sign \
+        requests: this `auth` would send it as it is";
     CredentialUnfit = "credential_unfit", "is not a credential of this kind: {detail}";
     CredentialUnknown = "credential_unknown", "the credential is not known";
     CrossOrigin = "cross_origin", "a page of another origin made this request";
@@ -132,6 +134,8 @@ reasons! {
         can change";
     OnlyKey = "only_key", "must be true as long as there are no further keys: the provider's own \
         switch is `is_enabled`";
+    OtherAuthorities = "other_authorities", "enter it again: the stored one is only sent to servers \
+        that the authorities (tls_ca) it was entered with confirm";
     OtherCredential = "other_credential", "enter it again: another kind of credential is needed";
     OtherDestination = "other_destination", "enter it again: the stored key is only sent to the \
         scheme, host and port that it was entered for";

@@ -8,6 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
+use super::bodies::pem;
 use super::gate::Gate;
 use crate::support::upstream::Upstream;
 
@@ -185,6 +186,59 @@ async fn an_edit_to_another_destination_asks_for_the_key() {
         (thief.url.as_str(), OTHER)
     );
     assert!(!thief.came().contains(KEY), "{}", thief.came());
+}
+
+/// Who may choose the authorities chooses which server is believed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn other_authorities_ask_for_all_that_the_provider_gets() {
+    let gate = Gate::start().await;
+    let thief = Listener::thief().await;
+    let url = thief.url.replace("http://", "https://");
+    let (header, further) =
+        (json!({ "x-own": "${a-secret-part}" }), json!([{ "name": "b", "key": OTHER }]));
+    let id = add(&gate, &url, json!({ "custom_headers": header, "credentials": further })).await;
+    let sent = async |operation: &str, fields: &Value| {
+        let mut body = json!({ "providerId": id });
+        body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        gate.admin(operation, body).await
+    };
+    let edit = async |fields: Value| sent("providers/editProvider", &fields).await;
+    let all = |name: &str| json!({ "tls_ca": pem(name), "key": KEY, "credentials": further, "custom_headers": header });
+    let refused = async |name: &str| {
+        for (lacks, field) in [
+            (&["key", "credentials", "custom_headers"][..], "key"),
+            (&["credentials", "custom_headers"], "credentials"),
+            (&["custom_headers"], "custom_headers"),
+        ] {
+            let mut fields = all(name);
+            fields.as_object_mut().unwrap().retain(|name, _| !lacks.contains(&name.as_str()));
+            for operation in ["providers/editProvider", "providers/testProvider"] {
+                // A test takes no further credentials, and sends none of them.
+                if operation.ends_with("testProvider") && field == "credentials" {
+                    continue;
+                }
+                let mut fields = fields.clone();
+                if operation.ends_with("testProvider") {
+                    fields.as_object_mut().unwrap().remove("credentials");
+                }
+                let reply = sent(operation, &fields).await;
+                let said =
+                    (&reply.body["errorParams"]["field"], &reply.body["errorParams"]["reason"]);
+                let wanted = (&json!(field), &json!("other_authorities"));
+                assert_eq!(said, wanted, "{operation}: {:?}", reply.body);
+            }
+        }
+    };
+    refused("ca.pem").await;
+    assert_eq!(thief.came(), "", "no connection was made");
+    edit(all("ca.pem")).await.data();
+    // The same ones, with other line ends.
+    edit(json!({ "tls_ca": pem("ca.pem").replace('\n', "\r\n"), "weight": 2 })).await.data();
+    refused("other-ca.pem").await;
+    // Removing them is free, and adding them again is not.
+    edit(json!({ "tls_ca": null })).await.data();
+    refused("ca.pem").await;
+    assert_eq!(gate.state.snapshot().providers[0].key.expose(), KEY);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -15,6 +15,7 @@ mod events;
 mod gate;
 mod http;
 mod kept_credentials;
+mod kept_kinds;
 mod lists;
 mod login;
 mod logs;

@@ -11,6 +11,7 @@ on_both!(
     references_are_resolved_where_the_command_runs,
     a_sealed_credential_opens_for_its_destination_alone,
     a_proxys_password_and_a_client_key_are_masked_or_sealed,
+    a_sealed_secret_opens_in_its_own_field_alone,
 );
 
 const FILE: &str = "\
@@ -181,4 +182,76 @@ async fn a_proxys_password_and_a_client_key_are_masked_or_sealed(backend: Backen
     let said = bed.apply(Way::Api, &other, &[]);
     assert!(said.contains("proxy_url"), "{said}");
     assert_ne!(bed.ciphers().await, ciphers);
+}
+
+/// The text that follows, up to what cannot be a part of a sealed one.
+fn after<'t>(text: &'t str, before: &str) -> &'t str {
+    let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("{before} in {text}"));
+    let end = rest.find(|c: char| c.is_whitespace() || "@'\"}".contains(c));
+    let found = &rest[..end.unwrap_or(rest.len())];
+    assert!(found.starts_with("sealed:v2:"), "{found} after {before}");
+    found
+}
+
+/// What the proxy gets is not what the provider gets.
+async fn a_sealed_secret_opens_in_its_own_field_alone(backend: Backend) {
+    let bed = Bed::start(backend).await;
+    let tls = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/nodes/tls");
+    let document = |key: &str, password: &str, tls_key: &str, ca: &str| {
+        format!(
+            "version: 1\nproviders:\n  - name: main\n    url: https://llm.example.com\n    key: {key}\n    \
+             proxy_url: \"socks5://user:{password}@proxy.example:1080\"\n    \
+             tls_client_certificate: \"file:{tls}/client.pem\"\n    tls_client_key: \"{tls_key}\"\n{ca}"
+        )
+    };
+    let client_key = format!("file:{tls}/client.key");
+    bed.apply(Way::Api, &document("the-key", "a-password", &client_key, ""), &[]);
+    let sealed = bed.done(Way::Api, &["export", "--secrets", "sealed"]);
+    let (key, password) = (after(&sealed, "\n  key: "), after(&sealed, "socks5://user:"));
+    let tls_key = after(&sealed, "tls_client_key: ");
+    let said = bed.apply(Way::Api, &document(key, password, tls_key, ""), &[]);
+    assert!(said.contains("No changes"), "{said}");
+    let altered = |said: &str, field: &str| {
+        let fault = format!("providers[0].{field}: the sealed text was altered, or was sealed for");
+        assert!(said.contains(&fault), "{field}: {said}");
+    };
+    for (document, field) in [
+        (document(password, "a-password", &client_key, ""), "key"),
+        (document(tls_key, "a-password", &client_key, ""), "key"),
+        (document("the-key", key, &client_key, ""), "proxy_url"),
+        (document("the-key", tls_key, &client_key, ""), "proxy_url"),
+        (document("the-key", "a-password", key, ""), "tls_client_key"),
+        (document("the-key", "a-password", password, ""), "tls_client_key"),
+    ] {
+        altered(&bed.refused(Way::Api, &document, &[]), field);
+    }
+    // A sealed key goes to a server that the same authorities confirm.
+    let (ca, other) =
+        ["ca", "other-ca"].map(|name| format!("    tls_ca: \"file:{tls}/{name}.pem\"\n")).into();
+    let whole = |key: &str, ca: &str| document(key, "a-password", &client_key, ca);
+    altered(&bed.refused(Way::Api, &whole(key, &ca), &[]), "key");
+    bed.apply(Way::Api, &whole("the-key", &ca), &[]);
+    let sealed = bed.done(Way::Api, &["export", "--secrets", "sealed"]);
+    let key = after(&sealed, "\n  key: ");
+    assert!(bed.apply(Way::Api, &whole(key, &ca), &[]).contains("No changes"));
+    altered(&bed.refused(Way::Api, &whole(key, &other), &[]), "key");
+    let said = bed.refused(Way::Api, &whole("'***'", &other), &[]);
+    assert!(said.contains("providers[0].key: enter it again"), "{said}");
+    // A credential that is exchanged: as a key that is sent, and in a header.
+    let exchanged = |auth: &str, key: &str, more: &str| {
+        format!(
+            "version: 1\nproviders:\n  - {{ name: main, url: 'https://llm.example.com', \
+             auth: {auth}, key: {key}{more} }}\n"
+        )
+    };
+    let application =
+        r#"'{"tenant_id":"t-1","client_id":"c-1","client_secret":"a-secret-of-entra"}'"#;
+    bed.apply(Way::Api, &exchanged("azure-entra", application, ""), &[]);
+    let sealed = bed.done(Way::Api, &["export", "--secrets", "sealed"]);
+    let key = after(&sealed, "\n  key: ");
+    let said = bed.refused(Way::Api, &exchanged("bearer", &format!("'{key}'"), ""), &[]);
+    assert!(said.contains("providers[0].key: is JSON"), "{said}");
+    let header = format!(", custom_headers: {{ x-own: '$${{{key}}}' }}");
+    let said = bed.refused(Way::Api, &exchanged("bearer", "the-key", &header), &[]);
+    altered(&said, "custom_headers.x-own");
 }

@@ -81,7 +81,8 @@ async fn a_provider_with_a_private_authority_and_a_client_certificate_is_reached
         fixture.gateway.admin("providers/editProvider", fields).await
     };
     assert_eq!(asked(&fixture, id).await, is(502, "tls_failed"));
-    edit(json!({"tls_ca": pem("ca.pem")})).await;
+    // Other authorities need the key again.
+    edit(json!({"tls_ca": pem("ca.pem"), "key": "the-key"})).await;
     let (status, code) = asked(&fixture, id).await;
     assert!(status == 502 && code != "ok", "it wants a certificate: {status} {code}");
     edit(json!({"tls_client_certificate": pem("client.pem"), "tls_client_key": pem("client.key")}))
@@ -100,9 +101,9 @@ async fn a_provider_with_a_private_authority_and_a_client_certificate_is_reached
     // The mask keeps the key; other authorities end it, also for connections that are open.
     edit(json!({"tls_client_key": "***", "weight": 2})).await;
     assert_eq!(asked(&fixture, id).await, is(200, "ok"));
-    edit(json!({"tls_ca": pem("other-ca.pem")})).await;
+    edit(json!({"tls_ca": pem("other-ca.pem"), "key": "the-key"})).await;
     assert_eq!(asked(&fixture, id).await, is(502, "tls_failed"));
-    edit(json!({"tls_ca": pem("ca.pem"), "tls_client_certificate": null})).await;
+    edit(json!({"tls_ca": pem("ca.pem"), "tls_client_certificate": null, "key": "the-key"})).await;
     assert_ne!(asked(&fixture, id).await.0, 200);
     let record = fixture.gateway.admin("providers/getProviders", json!({})).await[0].clone();
     assert!(record["tlsClientKey"].is_null(), "the key goes with its certificate: {record}");
@@ -192,7 +193,7 @@ async fn a_certificate_that_ends_soon_is_a_problem() {
     let end = SystemClock.now().plus_ms(10 * 86_400_000);
     let end = chrono::DateTime::from_timestamp_millis(end.0).unwrap();
     let soon = ending(&end.format("%Y%m%d%H%M%SZ").to_string());
-    let edit = json!({"providerId": id, "tls_ca": soon});
+    let edit = json!({"providerId": id, "tls_ca": soon, "key": "the-key"});
     fixture.gateway.admin("providers/editProvider", edit).await;
     let found = problems().await;
     let found = found.iter().find(|one| is_it(one)).unwrap_or_else(|| panic!("{found:?}"));

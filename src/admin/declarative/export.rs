@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::form::Form;
-use super::secrets::{self, Sealing, Secrets};
+use super::secrets::{Sealing, Secrets};
 use super::section::Section as _;
 use super::{VERSION, error_rules, invoices, notifications, prices, providers, users, words};
 use crate::admin::envelope::ApiError;
@@ -26,9 +26,8 @@ pub fn export(
     document.insert("version".to_owned(), VERSION.into());
     document.insert("settings".to_owned(), stored.settings.short(&Form::new())?.into());
     document.insert("notifications".to_owned(), reported(&whole.notifications, &sealing)?.into());
-    let key = |provider: &_, key: &Secret| sealing.shown(&secrets::purpose_of(provider), key);
-    document
-        .insert("providers".to_owned(), providers::exported(&stored.providers, vault, key)?.into());
+    let providers = providers::exported(&stored.providers, &sealing)?;
+    document.insert("providers".to_owned(), providers.into());
     let sources = invoices::exported(&whole.invoice_sources, &stored.providers, &sealing)?;
     if !sources.is_empty() {
         document.insert("invoice_sources".to_owned(), sources.into());

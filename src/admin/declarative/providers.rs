@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::form::{self, Form};
 use super::names::{self, RecordNames};
-use super::secrets::{self, WithKey, Written};
+use super::secrets::{self, Sealing, WithKey, Written};
 use super::section::{self, Row, Section};
 use super::work::Work;
 use crate::admin::actions::providers::credentials::{SentSecret, SentSecrets};
@@ -23,7 +23,7 @@ use crate::crypto::vault::{SealedFor, Vault};
 use crate::domain::clock::Timestamp;
 use crate::domain::credentials::{Credentials, CustomHeader};
 use crate::domain::provider::Provider;
-use crate::domain::proxy_address;
+use crate::domain::proxy_address::{self, is_password};
 use crate::domain::secret::{MASK, Secret};
 use crate::state::reseal;
 use crate::store::StoredProvider;
@@ -188,7 +188,7 @@ fn read(
         }
     }
     let purpose = secrets::purpose_of(&target);
-    let secrets = SentSecrets { key, ..written_secrets(work, &sent, &purpose, at) };
+    let secrets = SentSecrets { key, ..written_secrets(work, &sent, &target, at) };
     let mut further = WantedCredentials::of(&sent, true);
     if let Patch::Set(list) = &mut further.list {
         for (index, one) in list.iter_mut().enumerate() {
@@ -214,17 +214,23 @@ fn read(
 fn written_secrets(
     work: &mut Work<'_>,
     sent: &ProviderFields,
-    purpose: &str,
+    target: &Provider,
     at: &str,
 ) -> SentSecrets {
     let mut secrets = SentSecrets::of(sent);
     let headers = secrets.headers.take().unwrap_or_default();
-    secrets.headers = Some(unsealed(work, headers, purpose, at));
+    secrets.headers = Some(unsealed(work, headers, &secrets::purpose_of(target), at));
     for (secret, field) in [(&mut secrets.proxy_password, PROXY), (&mut secrets.tls_key, TLS_KEY)] {
         if let SentSecret::Set(text) = secret
             && let sealed @ Written::Sealed(_) = Written::read(Some(text.expose().into()))
         {
-            let opened = sealed.opened(work, purpose, &format!("{at}/{field}")).flatten();
+            let (purpose, place) =
+                (secrets::purpose_of_field(target, field), format!("{at}/{field}"));
+            let opened = sealed.opened(work, &purpose, &place).flatten();
+            let is_fit = |text: &Secret| field != PROXY || is_password(text.expose());
+            if !opened.as_ref().is_none_or(is_fit) {
+                work.faults.add(Code::INVALID_FORMAT, &place, secrets::OTHER_PLACE);
+            }
             *secret = opened.map_or(SentSecret::Kept, SentSecret::Set);
         }
     }
@@ -249,11 +255,21 @@ fn unsealed(
                 _ => None,
             };
             let opened = open(part);
+            // A credential that is a JSON object would end at its first `}`, and the rest be shown.
+            if opened.as_ref().is_some_and(|text| !is_part(text)) {
+                work.faults.add(Code::INVALID_FORMAT, &place, secrets::OTHER_PLACE);
+            }
             format!("${{{}}}", opened.as_ref().map_or(part, Secret::expose))
         });
         header.value = Secret::new(opened);
     }
     headers
+}
+
+/// Whether a secret can be a part of a header.
+fn is_part(text: &Secret) -> bool {
+    let is_printed = |byte: u8| byte != b'}' && (byte == b' ' || byte.is_ascii_graphic());
+    !text.expose().is_empty() && text.expose().bytes().all(is_printed)
 }
 
 /// What is secret of the provider that is wanted, as one text; `None` if what is stored stays.
@@ -268,6 +284,11 @@ fn merged(
     let stored = before.and_then(|before| credentials_of(&opened(vault, before)));
     // What cannot be opened stays, unless it is written.
     let is_unknown = sent.key.is_none() && stored.is_none();
+    if let (Some(_), None, Some(field)) = (before, &stored, sent.lost(target))
+        && !is_unknown
+    {
+        return Err(ApiError::because(Code::REQUIRED_FIELD, Reason::IsRequired).field(field));
+    }
     let stored = stored.unwrap_or_default();
     let old_key = stored.key.clone();
     let mut wanted = credentials::merge(stored, sent)?;
@@ -303,36 +324,37 @@ fn carry_over(before: &Provider, target: &mut Provider, new_key: bool, now: Time
     }
 }
 
-/// The providers as an export has them: `secret` shows a credential.
+/// The providers as an export has them.
 pub(super) fn exported(
     stored: &[StoredProvider],
-    vault: &Vault,
-    secret: impl Fn(&Provider, &Secret) -> Result<Value, ApiError>,
+    sealing: &Sealing<'_>,
 ) -> Result<Vec<Value>, ApiError> {
     let mut stored: Vec<&StoredProvider> = stored.iter().collect();
     stored.sort_by_key(|stored| stored.provider.id);
     let numbers = names::numbers(stored.iter().map(|stored| stored.provider.name.as_str()));
     let defaults = WithKey::<Provider>::defaults()?;
     let one = |(stored, nth): (&&StoredProvider, usize)| {
-        let opened = opened(vault, stored);
+        let opened = opened(sealing.vault, stored);
+        let purpose = secrets::purpose_of(&opened.record);
         let mut form = opened.short(&defaults)?;
         let credentials = credentials_of(&opened);
-        let shown = |text: &Secret| secret(&opened.record, text);
+        let shown = |text: &Secret| sealing.shown(&purpose, text);
         let key = credentials.as_ref().map_or_else(|| Ok(MASK.into()), |one| shown(&one.key))?;
         form.insert(CREDENTIAL.to_owned(), key);
         let Credentials { headers, others, proxy_password, tls_key, .. } =
             credentials.unwrap_or_default();
-        let sealed = |text: &Secret| {
+        let sealed = |text: &Secret, field| {
+            let purpose = secrets::purpose_of_field(&opened.record, field);
             let is_there = !text.expose().is_empty();
-            let shown = is_there.then(|| shown(text)).transpose()?;
+            let shown = is_there.then(|| sealing.shown(&purpose, text)).transpose()?;
             Ok::<_, ApiError>(shown.filter(|shown| shown.as_str().is_some_and(is_sealed)))
         };
         if let (Some(Value::String(password)), Some(url)) =
-            (sealed(&proxy_password)?, &stored.provider.proxy_url)
+            (sealed(&proxy_password, PROXY)?, &stored.provider.proxy_url)
         {
             form.insert(PROXY.to_owned(), proxy_address::with_password(url, &password).into());
         }
-        if let Some(key) = sealed(&tls_key)? {
+        if let Some(key) = sealed(&tls_key, TLS_KEY)? {
             form.insert(TLS_KEY.to_owned(), key);
         }
         if let Some(Value::Array(list)) = form.get_mut(CREDENTIALS) {

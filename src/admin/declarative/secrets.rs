@@ -2,8 +2,9 @@
 //!
 //! A masked secret, or none, leaves what is stored. A sealed one (`sealed:…`) was exported, and
 //! opens on gateways with the same secret key. It is bound to what it was for: a provider's
-//! credential to the origin and the proxy that it was sent to. Else an administrator, who cannot
-//! read a stored credential, could export it and have it sent to an address of their own.
+//! credential to the origin, the proxy and the authorities that it was sent with, and a secret that
+//! another receiver gets to its field. Else an administrator, who cannot read a stored credential,
+//! could export it and have it sent to an address of their own.
 
 use serde_json::Value;
 
@@ -14,6 +15,10 @@ use crate::crypto::vault::{SealedFor, Vault};
 use crate::domain::provider::Provider;
 use crate::domain::secret::{MASK, Secret, is_masked};
 use crate::upstream::endpoint::Endpoint;
+
+/// Why a sealed text is refused.
+pub(super) const OTHER_PLACE: &str = "the sealed text was altered, or was sealed for another place \
+                                      or address: write the secret itself";
 
 /// How an export shows secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -73,13 +78,9 @@ impl Written {
             Self::Sealed(sealed) => {
                 desk.vault.open(SealedFor::exported(purpose), &sealed).map(Some).map_err(|error| {
                     match error.lacks_key() {
-                    true => format!("the sealed text {error}"),
-                    false => {
-                        "the sealed text was altered, or was sealed for another place or address: \
-                         write the secret itself"
-                            .to_owned()
+                        true => format!("the sealed text {error}"),
+                        false => OTHER_PLACE.to_owned(),
                     }
-                }
                 })
             }
         }
@@ -135,10 +136,20 @@ impl Sealing<'_> {
     }
 }
 
-/// What a provider's credential is for: the addresses that it may be sent to.
+/// What a provider's credential is for: the addresses that it may be sent to, and the authorities
+/// that decide which server has them.
 pub(super) fn purpose_of(provider: &Provider) -> String {
+    let purpose = purpose_of_field(provider, "key");
+    match &provider.tls.ca {
+        Some(authorities) => format!("{purpose} trusting {authorities}"),
+        None => purpose,
+    }
+}
+
+/// What a secret is for that only this field may have: the provider does not get it.
+pub(super) fn purpose_of_field(provider: &Provider, field: &str) -> String {
     format!(
-        "provider key for {} through {}",
+        "provider {field} for {} through {}",
         origin_of(&provider.url),
         provider.proxy_url.as_deref().unwrap_or("no proxy")
     )

@@ -34,6 +34,14 @@ test("another origin or proxy needs the credential again, another path does not"
   ).toBeUndefined();
 });
 
+test("other authorities need the credential again, those of the system do not", () => {
+  const private_ = { ...stored, tlsCa: "A\r\nB" } as Provider;
+  expect(moved(stored, stored.url, "", undefined, "A")).toBe("authorities");
+  expect(moved(private_, stored.url, "", undefined, "A\nC")).toBe("authorities");
+  expect(moved(private_, stored.url, "", undefined, " A\nB\n")).toBeUndefined();
+  expect(moved(private_, stored.url, "", undefined, "")).toBeUndefined();
+});
+
 test("another kind of credential must be entered, another header needs none", () => {
   const provider = { ...stored, auth: "auto" } as Provider;
   expect(moved(provider, stored.url, "", "api-key")).toBeUndefined();

@@ -17,19 +17,25 @@ const withoutPassword = (url: string) => url.replace(/^([a-z0-9]+:\/\/[^:@]*):.*
 const isExchanged = (auth: string) =>
   ["gcp-service-account", "azure-entra", "aws-sigv4"].includes(auth);
 
+/** Line ends say nothing: a text field has its own. */
+const lines = (pem: string) => pem.trim().split(/\r?\n/).join("\n");
+
 /**
- * The change: the address's origin, the proxy, or the kind of the credential. `undefined` if the
- * stored credential can be used.
+ * The change: the address's origin, the proxy, other authorities, or the kind of the credential.
+ * `undefined` if the stored credential can be used.
  */
 export function moved(
   provider: Provider | undefined,
   url: string,
   proxyUrl: string,
   auth = provider?.auth ?? "auto",
-): "address" | "proxy" | "auth" | undefined {
+  authorities = provider?.tlsCa ?? "",
+): "address" | "proxy" | "authorities" | "auth" | undefined {
   if (!provider) return undefined;
   if (url.trim() !== provider.url && origin(url.trim()) !== origin(provider.url)) return "address";
   if (withoutPassword(proxyUrl.trim()) !== withoutPassword(provider.proxyUrl ?? "")) return "proxy";
+  if (authorities.trim() !== "" && lines(authorities) !== lines(provider.tlsCa ?? ""))
+    return "authorities";
   if (auth !== provider.auth && [auth, provider.auth].some(isExchanged)) return "auth";
   return undefined;
 }

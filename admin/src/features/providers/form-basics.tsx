@@ -32,14 +32,15 @@ interface Props {
 export function Basics({ form, provider, isCopy, test }: Props) {
   const { t } = useTranslation();
   const field = useField(form);
-  const [type, url, key, proxy, auth] = form.watch([
+  const [type, url, key, proxy, auth, authorities] = form.watch([
     "provider_type",
     "url",
     "key",
     "proxy_url",
     "auth",
+    "tls_ca",
   ]);
-  const elsewhere = moved(provider, url, proxy, auth);
+  const elsewhere = moved(provider, url, proxy, auth, authorities);
   const kept = provider && !elsewhere ? t("providers.keyKept", { key: provider.key }) : undefined;
   const keyHelp = provider ? kept : t(isCopy ? "providers.keyOfCopy" : "providers.keyHelp");
   const keyAgain = t(elsewhere ? "providers.keyAgain" : "providers.keyUnchanged");

@@ -2,6 +2,8 @@
 //!
 //! Secrets are shown masked. One that is sent as it is shown keeps its stored text.
 
+use serde::de::IgnoredAny;
+
 use super::fields::ProviderFields;
 use super::test::TestProvider;
 use crate::admin::bodies::{CustomHeaders, Patch};
@@ -9,7 +11,7 @@ use crate::admin::envelope::{ApiError, Code};
 use crate::admin::reasons::Reason;
 use crate::domain::credentials::{Credentials, CustomHeader};
 use crate::domain::provider::Provider;
-use crate::domain::proxy_address;
+use crate::domain::proxy_address::{self, ProxyAddress};
 use crate::domain::secret::{Secret, is_masked};
 use crate::upstream::tokens;
 
@@ -76,6 +78,23 @@ impl SentSecrets {
             proxy_password: SentSecret::of_proxy(body.proxy_url.plain()),
             tls_key: SentSecret::of(body.tls_client_key.plain()),
         }
+    }
+
+    /// The first field that must be sent for `wanted` where the stored secrets cannot be opened. A
+    /// field that is sent says what there is, also if it says that there is nothing.
+    pub(in crate::admin) fn lost(&self, wanted: &Provider) -> Option<&'static str> {
+        let proxy = wanted.proxy_url.as_deref().and_then(ProxyAddress::parse);
+        let is_kept = |secret: &SentSecret| matches!(secret, SentSecret::Kept);
+        let has_certificate = wanted.tls.client_certificate.is_some();
+        let needed = [
+            (self.key.is_none(), "key"),
+            (has_certificate && is_kept(&self.tls_key), "tls_client_key"),
+            (
+                proxy.is_some_and(|proxy| proxy.user.is_some()) && is_kept(&self.proxy_password),
+                "proxy_url",
+            ),
+        ];
+        needed.iter().find(|(is_needed, _)| *is_needed).map(|(_, field)| *field)
     }
 }
 
@@ -171,6 +190,12 @@ fn merged_headers(
     Ok((headers, keeps_header))
 }
 
+/// Whether a credential has the form of those that are exchanged, or that sign.
+fn is_json(key: &Secret) -> bool {
+    let text = key.expose();
+    text.starts_with(['{', '[']) && serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
 /// Whether the credential is of the kind that the provider needs.
 ///
 /// # Errors
@@ -179,7 +204,11 @@ pub(in crate::admin) fn check_key(provider: &Provider, key: &Secret) -> Result<(
     let refusal = |reason| ApiError::because(Code::INVALID_FORMAT, reason).field("key");
     if !provider.auth.is_exchanged() {
         let is_sent = key.expose().bytes().all(|byte| byte.is_ascii_graphic());
-        return if is_sent { Ok(()) } else { Err(refusal(Reason::MustBeHeaderText)) };
+        return match provider.auth.header(provider.kind) {
+            _ if !is_sent => Err(refusal(Reason::MustBeHeaderText)),
+            Some(_) if is_json(key) => Err(refusal(Reason::CredentialNotSent)),
+            _ => Ok(()),
+        };
     }
     tokens::check(provider, key)
         .map_err(|why| refusal(Reason::CredentialUnfit).with("detail", why.into()))

@@ -1,11 +1,11 @@
-//! The allowed destination of a stored credential: the origin, and the proxy, that it was stored
-//! with.
+//! The allowed destination of a stored credential: the origin, the proxy, and the authorities that
+//! decide which server is trusted, that it was stored with.
 //!
 //! A stored credential can be used and never read. If an administrator could change its destination
 //! to an address of their own, it could be read there. So a change of the destination requires the
 //! credential again. The type and the path may change: they do not change the receiver.
 
-use super::credentials::Merged;
+use super::credentials::{Merged, check_key};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::reasons::Reason;
 use crate::domain::provider::Provider;
@@ -43,11 +43,27 @@ pub(in crate::admin) fn check(
         return missing(Reason::OtherProxy, field);
     }
     let Some(field) = first else { return Ok(()) };
+    // Other authorities confirm other servers. Back to those of the system is free.
+    if wanted.tls.ca.as_deref().is_some_and(|ca| !is_same(stored.tls.ca.as_deref(), ca)) {
+        return missing(Reason::OtherAuthorities, field);
+    }
     // Where no credential is sent, the stored one waits for the next change.
     let is_sent = !matches!(wanted.auth, ProviderAuth::None | ProviderAuth::Client);
     let is_exchanged = is_sent && (stored.auth.is_exchanged() || wanted.auth.is_exchanged());
-    if (merged.keeps_key || merged.keeps_credential) && is_exchanged && stored.auth != wanted.auth {
+    let others = merged.credentials.others.iter().map(|(_, key)| key);
+    let mut kept = std::iter::once(&merged.credentials.key)
+        .filter(|_| merged.keeps_key)
+        .chain(others.filter(|_| merged.keeps_credential));
+    // One that waited may be of a kind that is never sent itself.
+    let mut is_unfit = || kept.any(|key| check_key(wanted, key).is_err());
+    let keeps_one = merged.keeps_key || merged.keeps_credential;
+    if keeps_one && is_sent && stored.auth != wanted.auth && (is_exchanged || is_unfit()) {
         return missing(Reason::OtherCredential, field);
     }
     Ok(())
+}
+
+/// The same authorities; line ends say nothing.
+fn is_same(stored: Option<&str>, wanted: &str) -> bool {
+    stored.is_some_and(|stored| stored.lines().eq(wanted.lines()))
 }

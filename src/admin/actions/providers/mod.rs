@@ -54,10 +54,12 @@ fn records() -> Vec<Operation> {
                  `provider_type`, `auth`, `query`, `path_template`, `proxy_url` or certificate, or a `key`, \
                  closes the circuit and clears the provider's health, which described what was there before; so does enabling a \
                  provider that the gateway itself disabled. Where `url` gets another origin \
-                 (scheme, host, port), or `proxy_url` changes, `key`, the keys of \
+                 (scheme, host, port), `proxy_url` changes, or `tls_ca` is added or replaced, `key`, the keys of \
                  `credentials`, secret parts of `custom_headers`, the password in `proxy_url` (for another proxy) \
                  and `tls_client_key` (for another origin) must be sent again: else `REQUIRED_FIELD`. A change of `auth` \
-                 to another kind of credential also needs the `key`.",
+                 to another kind of credential also needs the `key`. Where the stored secrets cannot be \
+                 opened any more, a new `key` also needs `tls_client_key` (with a client certificate) and \
+                 `proxy_url` (with a user).",
             )
             .errors(&[Code::NOT_FOUND, Code::OPERATION_FAILED]),
         Operation::action("actions/providers/removeProvider", Permission::Admin, remove_provider)
@@ -139,7 +141,7 @@ async fn edit_provider(call: Call, body: Edit<OfProvider, ProviderFields>) -> Re
     let further = WantedCredentials::of(&body.change, false);
     let (has_key, is_sent) =
         (sent.key.is_some(), sent.key.is_some() || sent.headers.is_some() || further.is_sent());
-    let known = opened(&call, &before);
+    let (known, lost) = (opened(&call, &before), sent.lost(&after.provider));
     let stored = known.as_ref().ok().cloned().unwrap_or_default();
     let mut wanted = credentials::merge(stored.clone(), sent)?;
     certificates::check(Some(&before.provider), &after.provider, &mut wanted, call.now)?;
@@ -148,8 +150,10 @@ async fn edit_provider(call: Call, body: Edit<OfProvider, ProviderFields>) -> Re
         return Ok(());
     }
     after.provider.updated_at = call.now;
-    // A new credential replaces one that cannot be opened any more.
-    known.map(|_| ()).or_else(|refusal| if renews && !has_key { Err(refusal) } else { Ok(()) })?;
+    // New secrets replace those that cannot be opened any more.
+    if let (true, Err(refusal), Some(field)) = (renews, known, lost) {
+        return Err(refusal.field(field));
+    }
     if renews {
         further.merge(&mut after.provider, &stored.key, &mut wanted, call.now)?;
     }

@@ -49,7 +49,8 @@ pub(super) struct TestProvider {
     #[serde(default)]
     pub url: Sent<Url<BaseUrl, 1, 500>>,
     /// Left out: the stored one, which is sent only to the stored provider's origin (scheme, host,
-    /// port) and through its proxy. Needed again where one of these differs.
+    /// port) and through its proxy. Needed again where one of these differs, or where `tls_ca` is
+    /// added or replaced.
     #[serde(default)]
     pub key: Sent<CredentialText>,
     /// As of a provider.
@@ -180,9 +181,9 @@ fn take_key(call: &Call, body: &TestProvider, trial: &mut Trial) -> Result<(), A
         trial.provider.set_credentials(wanted.credentials);
         return Ok(());
     };
-    let known = match opened(call, stored) {
-        Err(_) if sent.key.is_some() => Credentials::default(),
-        known => known?,
+    let known = match (opened(call, stored), sent.lost(&trial.provider)) {
+        (Err(refusal), Some(field)) => return Err(refusal.field(field)),
+        (known, _) => known.unwrap_or_default(),
     };
     let mut wanted = credentials::merge(known, sent)?;
     certificates::check(Some(&stored.provider), &trial.provider, &mut wanted, call.now)?;
