@@ -189,7 +189,9 @@ async fn an_exception_after_content_is_the_formats_error_event() {
     let (fixture, spare) = with_spare().await;
     let error = json!({"type": "rate_limit_error", "message": "too many tokens"});
     for (n, format) in ["native", "chat-compatible"].into_iter().enumerate() {
-        let directive = json!({"error_after": 5, "error": error, "words": 40});
+        // In pieces: an error in the same piece as the first content would come before it is sent.
+        let directive =
+            json!({"error_after": 5, "error": error, "words": 40, "between_events_ms": 30});
         fixture.upstream.script(json!([directive])).await;
         // A session of its own: one whose reply broke off goes to the other provider.
         let asked = fixture.post(path(format, true), &request(format, true));
