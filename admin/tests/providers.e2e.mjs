@@ -119,9 +119,9 @@ test("another address asks for the credential again, and says why", async ({
   await expect(key).toHaveAttribute("aria-describedby", /error/);
   // A change of the proxy needs the credential too; with it the provider is saved.
   await edit.getByLabel("Address", { exact: true }).fill(gateway.mockUrl);
-  await edit.getByLabel("HTTP proxy", { exact: true }).fill("http://127.0.0.1:9");
-  await expect(why.filter({ hasText: "the HTTP proxy was changed" })).toBeVisible();
-  await edit.getByLabel("HTTP proxy", { exact: true }).fill("");
+  await edit.getByLabel("Proxy", { exact: true }).fill("http://127.0.0.1:9");
+  await expect(why.filter({ hasText: "the proxy was changed" })).toBeVisible();
+  await edit.getByLabel("Proxy", { exact: true }).fill("");
   await edit.getByLabel("Address", { exact: true }).fill(`${gateway.mockUrl}/v1`);
   await key.fill("another-credential-9876543210");
   await edit.getByRole("button", { name: "Save", exact: true }).click();

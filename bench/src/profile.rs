@@ -45,8 +45,11 @@ pub struct Work {
     pub system_calls: u64,
 }
 
+/// One figure of [`Work`].
+type Figure = fn(&Work) -> u64;
+
 /// The figures of [`Work`] by name, in the order in which they are shown.
-pub const FIGURES: [(&str, fn(&Work) -> u64); 7] = [
+pub const FIGURES: [(&str, Figure); 7] = [
     ("instructions", |work| work.instructions),
     ("instructions of the allocator", |work| work.allocating),
     ("instructions of copying", |work| work.copying),

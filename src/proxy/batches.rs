@@ -58,6 +58,10 @@ pub(super) async fn polled(
         return Err("it is not described".to_owned());
     }
     let has_ended = held::has_ended(collection, &said);
+    let own = formats::batch::with_own_address(body).and_then(|own| String::from_utf8(own).ok());
+    let own = own.unwrap_or_else(|| held::description(collection, &said));
+    let account = (provider.id, provider.credential_id());
+    let now = held::of_record(&record, account, (collection, id), own, !has_ended);
     if has_ended {
         let mut results = Results::new(gateway.node.state.snapshot(), record.clone(), batch);
         // In another form, the client itself may have named a member so.
@@ -79,13 +83,13 @@ pub(super) async fn polled(
                 return Err("its results were not found".to_owned());
             }
         }
+        // Its files first: once it is billed, they may be deleted.
+        if let Some(now) = &now {
+            held::add_files(gateway, now).await;
+        }
         late_bill::batch_ended(gateway, (provider.id, id), results.charge());
     }
     gateway.pending_replies.found(provider.id, id);
-    let own = formats::batch::with_own_address(body).and_then(|own| String::from_utf8(own).ok());
-    let own = own.unwrap_or_else(|| held::description(collection, &said));
-    let account = (provider.id, provider.credential_id());
-    let now = held::of_record(&record, account, (collection, id), own, !has_ended);
     if let Some(now) = now {
         held::renew(gateway, collection, now).await;
     }

@@ -172,7 +172,8 @@ pub(super) async fn renew(
     }
 }
 
-async fn add_files(gateway: &Gateway, batch: &AccountObject) {
+/// Notes the files that a batch has made.
+pub(super) async fn add_files(gateway: &Gateway, batch: &AccountObject) {
     let said: Value = serde_json::from_str(&batch.body).unwrap_or_default();
     let is_googles = batch.collection == route::GOOGLE_BATCHES.name;
     let of_results = google::results_file(&said).filter(|_| is_googles);

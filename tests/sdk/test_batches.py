@@ -94,7 +94,8 @@ def test_openai_batches(client, served):
 
 @pytest.fixture
 def gemini(services, account):
-    options = types.HttpOptions(base_url=services.proxy, timeout=20_000)
+    # At v1, the default of the SDK, these paths are those of OpenAI.
+    options = types.HttpOptions(base_url=services.proxy, api_version="v1beta", timeout=20_000)
     return genai.Client(api_key=account.key, vertexai=False, http_options=options)
 
 

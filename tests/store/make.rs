@@ -134,6 +134,14 @@ fn tls() -> ProviderTls {
     }
 }
 
+fn breaker() -> BreakerSettings {
+    BreakerSettings {
+        failure_threshold: 0,
+        open_duration_ms: u64::from(u32::MAX),
+        half_open_success_threshold: 7,
+    }
+}
+
 pub fn provider() -> Provider {
     Provider {
         id: ProviderId(0),
@@ -161,11 +169,7 @@ pub fn provider() -> Provider {
         features: features(),
         limits: limits(),
         max_retry_attempts: 10,
-        breaker: BreakerSettings {
-            failure_threshold: 0,
-            open_duration_ms: u64::from(u32::MAX),
-            half_open_success_threshold: 7,
-        },
+        breaker: breaker(),
         timeouts: ProviderTimeouts {
             first_byte_streaming_ms: Some(0),
             streaming_idle_ms: None,

@@ -42,7 +42,7 @@ fn main() -> Result<()> {
         Programs { tollgate: beside.join("tollgate"), floor: beside.join("floor"), words: 0 };
     let mut fixture = Fixture::start(&programs, false)?;
     for (name, command) in peers() {
-        let headers = std::env::var(format!("{PREFIX}{name}{HEADERS}")).unwrap_or_default();
+        let headers = variable(&format!("{PREFIX}{name}{HEADERS}")).unwrap_or_default();
         let lines: String = headers
             .split('|')
             .filter(|line| !line.is_empty())
@@ -71,9 +71,18 @@ fn main() -> Result<()> {
     Ok(())
 }
 
+#[expect(clippy::disallowed_methods, reason = "the bench has no configuration")]
+fn variables() -> impl Iterator<Item = (String, String)> {
+    std::env::vars()
+}
+
+fn variable(name: &str) -> Option<String> {
+    variables().find(|(variable, _)| variable == name).map(|(_, value)| value)
+}
+
 /// The names and commands of the peers.
 fn peers() -> Vec<(String, String)> {
-    let named = std::env::vars().filter_map(|(variable, command)| {
+    let named = variables().filter_map(|(variable, command)| {
         let name = variable.strip_prefix(PREFIX)?;
         (!name.ends_with(HEADERS)).then(|| (name.to_owned(), command))
     });

@@ -19,7 +19,6 @@ use super::running::Running;
 use crate::domain::cloud::ClaudeCloud;
 use crate::domain::endpoint::ApiEndpoint;
 use crate::domain::format::WireFormat;
-use crate::domain::provider_auth::ProviderAuth;
 use crate::formats::convert::StreamConverter;
 use crate::formats::count;
 use crate::formats::event_stream;
@@ -48,8 +47,7 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     note_refused_token(request, attempt, head);
     if !head.status.is_success() {
         attempt.may_have_made = false;
-        let is_signed = attempt.provider.auth == ProviderAuth::AwsSigv4;
-        let signed_at = is_signed.then(|| request.now());
+        let signed_at = attempt.provider.auth.is_signature().then(|| request.now());
         attempt.incoming = Incoming::Error(Box::new(ErrorBody::new(head, format, signed_at)));
         return Ok(());
     }

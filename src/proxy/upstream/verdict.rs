@@ -172,8 +172,7 @@ fn classified(
     request.gateway.node.metrics.attempt(&attempt.provider.name, verdict.class.as_str());
     forwarding.was_alive(attempt.alive());
     let has_time = forwarding.has_time() && !(is_late && attempt.had_a_share());
-    let makes_one = request.makes_batch() || forwarding.route.operation.is_upload();
-    let is_last = attempt.may_have_made && makes_one || goes_on(request, forwarding, &attempt);
+    let is_last = is_last(request, forwarding, &attempt);
     let again = verdict.next == classify::Next::SameProviderAgain && has_time && !is_last;
     let now = request.now();
     let by = if other.is_some() {
@@ -231,8 +230,13 @@ fn of_client(
     (Some(attempt), GiveUp::ClientError(answer).into())
 }
 
-/// Whether the provider makes a reply in the background, whatever becomes of its stream.
-fn goes_on(request: &RequestContext, forwarding: &Forwarding, attempt: &Attempt) -> bool {
+/// Whether no other attempt may follow: the provider may have made a batch or taken a piece of an
+/// upload, or makes a reply in the background, whatever becomes of its stream.
+fn is_last(request: &RequestContext, forwarding: &Forwarding, attempt: &Attempt) -> bool {
+    let makes_one = request.makes_batch() || forwarding.route.operation.is_upload();
+    if makes_one && attempt.may_have_made {
+        return true;
+    }
     forwarding.inbound.peek.is_in_background(request.format)
         && matches!(&attempt.incoming, super::incoming::Incoming::Reply(reply) if reply.id_of_unfinished().is_some())
 }

@@ -54,6 +54,11 @@ impl ProviderAuth {
         matches!(self, Self::GcpServiceAccount | Self::AzureEntra | Self::AwsSigv4)
     }
 
+    /// Whether requests are signed.
+    pub const fn is_signature(self) -> bool {
+        matches!(self, Self::AwsSigv4)
+    }
+
     /// Whether the provider gets the client's own credential, and no other.
     pub const fn is_clients(self) -> bool {
         matches!(self, Self::Client)
