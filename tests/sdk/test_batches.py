@@ -134,7 +134,16 @@ def test_gemini_files_and_batches_of_files(gemini, tmp_path):
     assert gemini.files.get(name=file.name).name == file.name
     made = gemini.batches.create(model="via-alt-cli", src=file.name)
     batch = ended(lambda: gemini.batches.get(name=made.name), lambda batch: batch.state.name in OVER)
-    content = gemini.files.download(file=batch.dest.file_name)
+
+    def download():
+        # The gateway knows the file once it has read the end of the batch itself.
+        try:
+            return gemini.files.download(file=batch.dest.file_name)
+        except errors.ClientError as error:
+            assert "404" in str(error)
+            return None
+
+    content = ended(download, lambda content: content is not None)
     assert [json.loads(line)["key"] for line in content.splitlines()] == ["r0", "r1", "r2"]
     assert {one.name for one in gemini.files.list()} == {file.name, batch.dest.file_name}
     gemini.files.delete(name=file.name)
