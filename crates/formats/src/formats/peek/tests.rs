@@ -211,7 +211,7 @@ fn required_members_are_missed_by_name() {
         (
             "/v1/chat/completions",
             r#"{"model":"m","input":[],"background":true,"stream":true}"#,
-            Some("stream"),
+            None,
         ),
         ("/v1beta/models/m:generateContent", "{}", Some("contents")),
         ("/v1beta/models/m:generateContent", r#"{"contents":[]}"#, None),
