@@ -5,8 +5,8 @@
 # make bench  compare the gateway with nginx and a bare Pingora
 # make bench-check   instructions per request; fails if one is 3 % above the recorded figure;
 #                    UPDATE=1 records new figures, PROFILE=… selects the build profile
-# make bench-stages  what each stage of a request costs: instructions, allocations, copies, system
-#                    calls
+# make bench-stages  the instructions of each stage of a request, and how many of them are the
+#                    allocator's and of copying
 # make bench-peers   nginx, a bare Pingora, the gateway, and the gateways that PEER_… variables name,
 #                    in turns (bench/README.md)
 # make bench-convert   only conversion: MB/s and ns per stream event for every pair of formats

@@ -11,7 +11,7 @@ use super::credential::{self, OtherCredential};
 use super::failure::{self, Failure};
 use super::final_answer;
 use super::forwarding::Forwarding;
-use super::incoming::BreakCause;
+use super::incoming::{BreakCause, Incoming};
 use crate::domain::provider::Provider;
 use crate::domain::record::{Decision, DecisionStep, RequestOutcome};
 use crate::otlp::AttemptEnd;
@@ -238,7 +238,7 @@ fn is_last(request: &RequestContext, forwarding: &Forwarding, attempt: &Attempt)
         return true;
     }
     forwarding.inbound.peek.is_in_background(request.format)
-        && matches!(&attempt.incoming, super::incoming::Incoming::Reply(reply) if reply.id_of_unfinished().is_some())
+        && matches!(&attempt.incoming, Incoming::Reply(reply) if reply.id_of_unfinished().is_some())
 }
 
 /// The answer if a batch, a reply in the background or a piece of an upload may have been made: a

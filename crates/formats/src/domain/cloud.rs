@@ -26,14 +26,12 @@ impl ClaudeCloud {
         let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         let host = authority.split(':').next().unwrap_or_default();
-        let is_runtime = || AwsHost::of(host).is_some_and(|host| host.is_runtime);
-        let is_bedrock = || match path.ends_with("model") {
-            true => auth == ProviderAuth::AwsSigv4 || is_runtime(),
-            false => path.is_empty() && is_runtime(),
-        };
+        let is_runtime = AwsHost::of(host).is_some_and(|host| host.is_runtime);
+        let is_signed = auth == ProviderAuth::AwsSigv4;
         match kind.format() {
             WireFormat::Native if url.ends_with("/publishers/anthropic") => Self::Vertex,
-            WireFormat::Native if (url.ends_with("/model") || path.is_empty()) && is_bedrock() => {
+            WireFormat::Native if path.is_empty() && is_runtime => Self::Bedrock,
+            WireFormat::Native if url.ends_with("/model") && (is_signed || is_runtime) => {
                 Self::Bedrock
             }
             _ => Self::None,
