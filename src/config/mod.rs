@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 
 pub use kind::SettingKind;
 pub use live::{
-    Breaker, ConnectionBounds, HeaderRules, Live, OnAbort, Retry, Safeguards, Timeouts,
+    Breaker, ConnectionBounds, HeaderRules, Live, OnAbort, Retry, Safeguards, StatusPage, Timeouts,
 };
 pub use problem::{ConfigProblem, Problems, nearest};
 pub use secret_file::{WatchedFile, postgres_address, secret_of};

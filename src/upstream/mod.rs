@@ -14,6 +14,7 @@ pub mod pool;
 pub mod probe;
 mod probe_error;
 pub mod resolve;
+pub mod small_request;
 pub mod sockets;
 pub mod tokens;
 

@@ -54,6 +54,7 @@ mod one_client;
 mod passthrough;
 mod planted_secrets;
 mod playground;
+mod probes;
 mod refusals;
 mod refused_heads;
 mod refused_reasoning;

@@ -200,6 +200,12 @@ pub struct Provider {
     /// [`ProviderType::Responses`] use it.
     #[serde(default)]
     pub websocket: bool,
+    /// Seconds between two requests that the gateway itself makes to it; `None` = it makes none.
+    #[serde(default)]
+    pub probe_interval: Option<u32>,
+    /// The model of these; `None` = the first that the provider allows.
+    #[serde(default)]
+    pub probe_model: Option<String>,
     /// `http://host:port` of a CONNECT proxy.
     pub proxy_url: Option<String>,
     /// The administrator's remark, at most 200 characters; may be empty.
@@ -263,6 +269,8 @@ impl Provider {
             preserve_client_ip: false,
             anthropic_host: AnthropicHost::Auto,
             websocket: false,
+            probe_interval: None,
+            probe_model: None,
             proxy_url: None,
             note: String::new(),
             health_since: now,

@@ -132,6 +132,12 @@ pub struct ProviderFields {
     /// it refuses, they go over HTTP.
     #[schemars(extend("default" = false))]
     pub websocket: Sent<bool>,
+    /// Seconds. The gateway itself makes a small request this often, with each enabled key in turn;
+    /// `null` = it makes none.
+    pub probe_interval: Patch<Whole<u32, 5, 86_400>>,
+    /// The model of these requests; `null` = the first of `allowed_models` without a `*`, or of
+    /// `model_redirects`. Without one there is no probe.
+    pub probe_model: Patch<Text<1, 200>>,
     /// `http://host:port` of a CONNECT proxy.
     pub proxy_url: Patch<Url<ProxyUrl, 1, 2048>>,
     /// For administrators.
@@ -163,6 +169,8 @@ impl ProviderFields {
         self.preserve_client_ip.apply(&mut provider.preserve_client_ip);
         self.anthropic_host.apply(&mut provider.anthropic_host);
         self.websocket.apply(&mut provider.websocket);
+        self.probe_interval.plain().apply_option(&mut provider.probe_interval);
+        self.probe_model.plain().apply_option(&mut provider.probe_model);
         self.proxy_url.plain().apply_option(&mut provider.proxy_url);
         self.note.plain().apply(&mut provider.note);
     }

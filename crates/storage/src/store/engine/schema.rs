@@ -43,6 +43,7 @@ const MIGRATIONS: &[Twin] = &[
     migration!(8, "0008_account_objects"),
     migration!(9, "0009_provider_credentials"),
     migration!(10, "0010_provider_websocket"),
+    migration!(12, "0012_health"),
 ];
 
 /// The table of sqlx.

@@ -63,6 +63,8 @@ const COLUMNS: &[&str] = limits::columns!(
         "preserve_client_ip",
         "anthropic_host",
         "websocket",
+        "probe_interval",
+        "probe_model",
         "proxy_url",
         "note",
         "health_since",
@@ -108,6 +110,8 @@ fn bind(provider: &Provider) -> Values {
         .flag(provider.preserve_client_ip)
         .text(provider.anthropic_host.as_str())
         .flag(provider.websocket)
+        .opt_count_of(provider.probe_interval.map(u64::from))
+        .opt_text(provider.probe_model.as_deref())
         .opt_text(provider.proxy_url.as_deref())
         .text(&provider.note);
     values.time(provider.health_since);
@@ -161,6 +165,8 @@ fn read(row: &AnyRow) -> Result<StoredProvider, StoreError> {
         preserve_client_ip: fields.flag("preserve_client_ip")?,
         anthropic_host: fields.named("anthropic_host", AnthropicHost::parse)?,
         websocket: fields.flag("websocket")?,
+        probe_interval: fields.opt_number("probe_interval")?,
+        probe_model: fields.opt_text("probe_model")?,
         proxy_url: fields.opt_text("proxy_url")?,
         note: fields.text("note")?,
         health_since: fields.time("health_since")?,
