@@ -28,6 +28,7 @@ pub mod reasons;
 pub mod records;
 mod security;
 mod serve;
+mod status_page;
 mod surface;
 pub mod table;
 mod ui;
@@ -37,7 +38,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::map_response;
-use axum::routing::any;
+use axum::routing::{any, get};
 
 pub use context::Context;
 pub use serve::serve;
@@ -49,6 +50,8 @@ pub use table::document as openapi;
 pub fn router(ctx: Arc<Context>) -> Router {
     Router::new()
         .route("/api/{*operation}", any(dispatch::dispatch))
+        .route("/status", get(status_page::html))
+        .route("/status.json", get(status_page::json))
         .fallback(dispatch::elsewhere)
         .layer(map_response(security::harden))
         .with_state(surface::Surface {
@@ -57,5 +60,6 @@ pub fn router(ctx: Arc<Context>) -> Router {
             throttle: Arc::default(),
             description: Arc::default(),
             bodies: Arc::default(),
+            status: Arc::default(),
         })
 }

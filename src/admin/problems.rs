@@ -13,6 +13,7 @@ use super::records::provider::SwitchedOffRecord;
 use crate::config::OnRedisLoss;
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
+use crate::domain::provider_credential::KEY_NAME;
 use crate::ledger::JournalStats;
 use crate::policy::provider_state::ProviderState;
 use crate::state::health::attempts::Seen;
@@ -71,6 +72,7 @@ pub(super) fn all(ctx: &Context, journal: &JournalStats, now: Timestamp) -> Vec<
     problems.extend(reload(ctx));
     problems.extend(unpriced(ctx));
     problems.extend(set_aside(journal));
+    problems.extend(unused_keys(ctx, now).take(PROVIDERS));
     problems.extend(paused.into_iter().map(|(provider, seen)| of_provider(provider, seen)));
     problems
 }
@@ -147,6 +149,24 @@ fn of_provider(provider: &Provider, seen: &Seen) -> Problem {
 fn without_credential(provider: &Provider, fault: &str) -> Problem {
     let params = json!({ "providerId": provider.id.0, "providerName": provider.name });
     problem("provider_without_credential", "error", fault.to_owned(), params)
+}
+
+/// Keys of providers that no request uses: they can be revoked.
+fn unused_keys(ctx: &Context, now: Timestamp) -> impl Iterator<Item = Problem> {
+    let snapshot = ctx.node.state.snapshot();
+    let enabled = snapshot.providers.iter().filter(|provider| provider.is_enabled);
+    let each = enabled.flat_map(|provider| provider.with_each_credential());
+    let unused = each.filter_map(|one| {
+        let since = ctx.node.credential_uses.unused_since(one, now)?;
+        let (name, key) =
+            (&one.name, one.credential.as_ref().map_or(KEY_NAME, |credential| &credential.name));
+        let message =
+            format!("the key “{key}” of provider {name} has served no request for 90 days");
+        let params = json!({ "providerId": one.id.0, "providerName": name, "key": key });
+        let problem = problem("credential_unused", "warning", message, params);
+        Some(Problem { since: Some(Iso(since)), ..problem })
+    });
+    unused.collect::<Vec<_>>().into_iter()
 }
 
 /// The provider's other keys go on, but only an administrator can enable these.

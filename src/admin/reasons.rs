@@ -166,6 +166,10 @@ reasons! {
     PriceTableNoObject = "price_table_no_object", "must hold a JSON object of model names: \
         {detail}";
     PriceTooLarge = "price_too_large", "{rate} must not be above {max} USD";
+    ProbeNeedsModel = "probe_needs_model", "is required for probes of a provider that names no model \
+        in `allowed_models` or `model_redirects`";
+    ProbeOfClients = "probe_of_clients", "cannot be set where `auth` is client: the gateway has no \
+        account there to probe with";
     ProxyClosed = "proxy_closed", "the proxy takes no requests now";
     ReadsOwnUsage = "reads_own_usage", "this key may only read its own usage";
     ReconcileDays = "reconcile_days", "compare 1 to {max} days, of which the last has begun";

@@ -6,6 +6,7 @@ use super::body_budget::AdminBodyBudget;
 use super::context::Context;
 use super::live::Live;
 use super::made::Made;
+use super::status_page::StatusKept;
 use crate::state::throttle::Throttle;
 
 /// One router's share: the context, and the router's own state.
@@ -21,4 +22,6 @@ pub struct Surface {
     pub live: Arc<Live>,
     /// The memory for bodies that arrive.
     pub bodies: Arc<AdminBodyBudget>,
+    /// The public status page, as it was made last.
+    pub(super) status: StatusKept,
 }

@@ -11,6 +11,7 @@ mod listen_socket;
 mod opening;
 mod parts;
 mod price_sync;
+mod provider_watch;
 mod reload;
 mod reloaded;
 mod secret_files;

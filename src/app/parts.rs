@@ -27,8 +27,9 @@ use crate::setup::in_use::InUse;
 use crate::setup::{journal, secrets, warnings};
 use crate::state::health::Health;
 use crate::state::{
-    AdminToken, CacheSessions, ClientVersions, Conditions, CredentialStates, Events,
-    FailedSessions, FirstBytes, Node, RejectedRequests, Snapshot, StoredHistory,
+    AdminToken, CacheSessions, ClientVersions, Conditions, CredentialStates, CredentialUses,
+    Events, FailedSessions, FirstBytes, Node, ProbedProviders, RejectedRequests, Snapshot,
+    StoredHistory,
 };
 use crate::store::SpendRow;
 use crate::telemetry::Metrics;
@@ -79,6 +80,8 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
         metrics: Arc::new(Metrics::by_holder(config.metrics.per_user, config.metrics.per_key)?),
         health: Arc::new(Health::new(events.clone())),
         credentials: CredentialStates::default(),
+        credential_uses: CredentialUses::default(),
+        probed: ProbedProviders::default(),
         conditions: Conditions::default(),
         events,
         live: Arc::new(ArcSwap::from_pointee(config.live.clone())),

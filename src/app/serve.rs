@@ -320,6 +320,7 @@ fn finish(io: &Runtime, listeners: Listeners, tasks: Tasks, parts: &Parts) {
         let _ =
             tokio::time::timeout(grace, async { tokio::join!(listeners.admin, listeners.metrics) })
                 .await;
+        let _ = tasks.watch.await;
         if let Some(file) = tasks.health_file {
             let _ = file.await;
         }

@@ -11,13 +11,13 @@ use tokio::task::JoinHandle;
 
 use super::drain::stopped;
 use super::parts::Parts;
-use super::{snapshot, store_watch};
+use super::{provider_watch, snapshot, store_watch};
 use crate::domain::clock::Timestamp;
 use crate::domain::provider_credential::KEY_NAME;
 use crate::limits::Holder;
 use crate::messages;
 use crate::policy::provider_state::ProviderState;
-use crate::proxy::polling;
+use crate::proxy::{polling, probes};
 use crate::state::credentials::CredentialFigures;
 use crate::state::credentials::refusal::DisableRefused;
 use crate::state::provider_summary::ProviderSummary;
@@ -35,6 +35,8 @@ pub(super) struct Tasks {
     pub writer: JoinHandle<()>,
     /// Ends after the writer and the jobs; whether Redis has all counts.
     pub connection_task: Option<JoinHandle<bool>>,
+    /// Ends once the last uses of credentials are stored, or given up.
+    pub watch: JoinHandle<()>,
     /// Ends once the open circuits are stored.
     pub health_file: Option<JoinHandle<()>>,
     /// Writes the snapshot of the database.
@@ -65,6 +67,8 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
     io.spawn(parts.notifier().run(stopped(stop.clone())));
     io.spawn(DisableRefused { node: Arc::clone(node) }.run(stopped(stop.clone())));
     io.spawn(SwitchOff { node: Arc::clone(node) }.run(stopped(stop.clone())));
+    let watch = io.spawn(provider_watch::run(Arc::clone(node), stopped(stop.clone())));
+    io.spawn(probes::run(Arc::clone(&parts.gateway), stopped(stop.clone())));
     if let Some(recovery) = parts.recovery() {
         io.spawn(recovery.run(stop.clone()));
     }
@@ -106,7 +110,7 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
         };
         tokio::join!(records, messages);
     });
-    Tasks { writer, connection_task, health_file, saver, exporters }
+    Tasks { writer, watch, connection_task, health_file, saver, exporters }
 }
 
 /// Sends telemetry to the collector, if that is configured.

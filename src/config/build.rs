@@ -11,7 +11,8 @@ use chrono_tz::Tz;
 use rust_decimal::Decimal;
 
 use super::live::{
-    Breaker, ConnectionBounds, HeaderRules, Live, OnAbort, Retry, Safeguards, Timeouts, WebSockets,
+    Breaker, ConnectionBounds, HeaderRules, Live, OnAbort, Retry, Safeguards, StatusPage, Timeouts,
+    WebSockets,
 };
 use super::problem::Problems;
 use super::telemetry;
@@ -229,12 +230,21 @@ fn live(take: &mut Take) -> Live {
         pass_provider_headers: take.text("proxy.provider_headers") == "pass",
         shows_standing: take.text("proxy.reply_headers") == "all",
         overhead_header: take.get("proxy.overhead_header"),
+        status_page: status_page(take),
         price_sync: take.text("prices.sync") == "daily",
         explain_cache_misses: take.get("session.explain_cache_misses"),
         cache_diagnosis: take.get("session.cache_diagnosis"),
         unpriced: Unpriced::parse(&take.text("prices.unpriced")),
         log_level: take.get("log.level"),
     }
+}
+
+fn status_page(take: &mut Take) -> Option<StatusPage> {
+    let shown = match &*take.text("status_page.show") {
+        "providers" => StatusPage::Providers,
+        _ => StatusPage::Groups,
+    };
+    take.get::<bool>("status_page.enabled").then_some(shown)
 }
 
 fn timeouts(take: &mut Take) -> Timeouts {

@@ -64,6 +64,8 @@ pub struct Live {
     pub shows_standing: bool,
     /// Report the gateway's own time to clients in a reply header.
     pub overhead_header: bool,
+    /// What the public status page shows; `None` = there is none.
+    pub status_page: Option<StatusPage>,
     /// The price list is fetched each day.
     pub price_sync: bool,
     /// Prompts are fingerprinted, to say why a provider's cache was cold.
@@ -74,6 +76,20 @@ pub struct Live {
     pub unpriced: Unpriced,
     /// Least important lines that are written: `error`, `warn`, `info`, `debug` or `trace`.
     pub log_level: String,
+}
+
+/// What the public status page shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatusPage {
+    /// Groups of providers.
+    Groups,
+    /// Each provider.
+    Providers,
+}
+
+impl StatusPage {
+    /// The words of the setting.
+    pub const NAMES: &'static [&'static str] = &["groups", "providers"];
 }
 
 /// Bounds of a listener's concurrent connections. 0 = no limit.

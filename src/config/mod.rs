@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 
 pub use kind::SettingKind;
 pub use live::{
-    Breaker, ConnectionBounds, HeaderRules, Live, OnAbort, Retry, Safeguards, Timeouts,
+    Breaker, ConnectionBounds, HeaderRules, Live, OnAbort, Retry, Safeguards, StatusPage, Timeouts,
 };
 pub use machine::{MachineIdentity, machine_identity};
 pub use problem::{ConfigProblem, Problems, nearest};

@@ -17,6 +17,8 @@ mod pipeline;
 
 pub mod polling;
 
+pub mod probes;
+
 mod batches;
 mod local;
 mod upstream;

@@ -9,7 +9,8 @@ use arc_swap::ArcSwap;
 
 use super::unpriced_models::UnpricedModels;
 use super::{
-    AdminToken, Conditions, CredentialStates, Events, Health, Listings, Rejections, State,
+    AdminToken, Conditions, CredentialStates, CredentialUses, Events, Health, Listings,
+    ProbedProviders, Rejections, State,
 };
 use crate::config::Live;
 use crate::domain::clock::Clock;
@@ -33,6 +34,10 @@ pub struct Node {
     pub health: Arc<Health>,
     /// Cooldowns and windows of providers' credentials.
     pub credentials: CredentialStates,
+    /// When providers' credentials were used last, on any node.
+    pub credential_uses: CredentialUses,
+    /// The providers that this process probes.
+    pub probed: ProbedProviders,
     /// The faults of this node as a whole.
     pub conditions: Conditions,
     /// Events, for live views and other subscribers.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::credentials::CredentialStates;
 use super::health::Health;
 use super::health::attempts::Seen;
+use super::node::Node;
 use super::snapshot::Snapshot;
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
@@ -36,17 +37,8 @@ impl ProviderSummary {
         now: Timestamp,
     ) -> Self {
         let enabled = || snapshot.providers.iter().filter(|provider| provider.is_enabled);
-        let seen = enabled().map(|provider| {
-            let mut seen = health.seen(provider, now);
-            if let Availability::NoCredential { until } = credentials.availability(provider, now)
-                && rank(seen.state) > rank(ProviderState::Failing)
-            {
-                seen.state = ProviderState::Cooldown;
-                seen.cooldown_until = seen.cooldown_until.max(until);
-            }
-            (Arc::clone(provider), seen)
-        });
-        let works = |state| matches!(state, ProviderState::Healthy | ProviderState::NeverUsed);
+        let seen = enabled()
+            .map(|provider| (Arc::clone(provider), seen(provider, health, credentials, now)));
         let mut not_working: Vec<_> = seen.filter(|(_, seen)| !works(seen.state)).collect();
         not_working.sort_by_key(|(provider, seen)| (rank(seen.state), provider.id));
         let left_out = snapshot.faults.clone();
@@ -101,6 +93,34 @@ impl ProviderSummary {
             text.push_str(", …");
         }
         text
+    }
+}
+
+/// The provider's state, and that of its several credentials.
+fn seen(
+    provider: &Provider,
+    health: &Health,
+    credentials: &CredentialStates,
+    now: Timestamp,
+) -> Seen {
+    let mut seen = health.seen(provider, now);
+    if let Availability::NoCredential { until } = credentials.availability(provider, now)
+        && rank(seen.state) > rank(ProviderState::Failing)
+    {
+        seen.state = ProviderState::Cooldown;
+        seen.cooldown_until = seen.cooldown_until.max(until);
+    }
+    seen
+}
+
+const fn works(state: ProviderState) -> bool {
+    matches!(state, ProviderState::Healthy | ProviderState::NeverUsed)
+}
+
+impl Node {
+    /// Whether a request to the provider can be expected to be answered.
+    pub fn expects_answer(&self, provider: &Provider, now: Timestamp) -> bool {
+        works(seen(provider, &self.health, &self.credentials, now).state)
     }
 }
 

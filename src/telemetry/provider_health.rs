@@ -10,6 +10,7 @@ pub struct ProviderHealthMetrics {
     failures: IntCounterVec,
     states: IntGaugeVec,
     switched_off: IntGaugeVec,
+    probes: IntCounterVec,
 }
 
 impl ProviderHealthMetrics {
@@ -33,6 +34,12 @@ impl ProviderHealthMetrics {
                  failures.",
                 &["provider"],
             )?,
+            probes: on.counters(
+                "tollgate_provider_probes_total",
+                "Requests that the gateway itself made to a provider (`probe_interval`), by result: \
+                 ok, failed, or refused: the request was.",
+                &["provider", "result"],
+            )?,
         })
     }
 
@@ -51,9 +58,15 @@ impl ProviderHealthMetrics {
         self.switched_off.with_label_values(&[provider]).set(i64::from(is_off));
     }
 
+    /// A probe ended.
+    pub fn probed(&self, provider: &str, result: &str) {
+        self.probes.with_label_values(&[provider, result]).inc();
+    }
+
     pub(super) fn keep(&self, keep: &impl Fn(&str) -> bool) {
         forget(&self.failures, keep);
         forget(&self.states, keep);
         forget(&self.switched_off, keep);
+        forget(&self.probes, keep);
     }
 }

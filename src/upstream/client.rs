@@ -13,6 +13,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::header::RETRY_AFTER;
 use http::{Request, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
@@ -120,6 +121,11 @@ impl Answer {
     /// The HTTP status.
     pub fn status(&self) -> StatusCode {
         self.head.status
+    }
+
+    /// The header `Retry-After`.
+    pub fn retry_after(&self) -> Option<String> {
+        Some(self.head.headers.get(RETRY_AFTER)?.to_str().ok()?.to_owned())
     }
 
     /// The next piece of the body; `None` at its end.

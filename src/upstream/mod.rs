@@ -20,6 +20,7 @@ mod proxy;
 pub mod proxy_error;
 mod proxy_tls;
 pub mod resolve;
+pub mod small_request;
 pub mod sockets;
 mod socks;
 pub mod tokens;

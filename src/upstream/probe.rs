@@ -33,6 +33,8 @@ pub struct Probed {
     pub status: u16,
     /// The beginning of the body, at most 2 MiB, of a stored reply 32 MiB.
     pub body: Vec<u8>,
+    /// The header `Retry-After`.
+    pub retry_after: Option<String>,
     /// From the start of the connection to the end of the body.
     pub took: Duration,
 }
@@ -49,8 +51,8 @@ pub async fn probe(
 ) -> Result<Probed, ProbeError> {
     let began = Instant::now();
     let asked = timeout(time_limit, ask(provider, call, body, time_limit));
-    let (status, body) = asked.await.map_err(|_| ProbeError::late(time_limit))??;
-    Ok(Probed { status, body, took: began.elapsed() })
+    let answered = asked.await.map_err(|_| ProbeError::late(time_limit))??;
+    Ok(Probed { took: began.elapsed(), ..answered })
 }
 
 /// The answer to a GET, to be read piece by piece. `time_limit`: of its head, and of each piece.
@@ -71,9 +73,9 @@ async fn ask(
     call: ProviderCall<'_>,
     body: Option<String>,
     time_limit: Duration,
-) -> Result<(u16, Vec<u8>), ProbeError> {
+) -> Result<Probed, ProbeError> {
     let (mut answer, token) = send(provider, call, body, time_limit).await?;
-    let status = answer.status().as_u16();
+    let (status, retry_after) = (answer.status().as_u16(), answer.retry_after());
     let is_reply = matches!(call, ProviderCall::Stored(_));
     let most = if is_reply { MAX_BYTES_OF_REPLY } else { MAX_BYTES };
     let mut bytes = Vec::new();
@@ -87,7 +89,7 @@ async fn ask(
     for secret in token.iter().flat_map(AccessToken::secrets) {
         bytes = String::from_utf8_lossy(&bytes).replace(secret.expose(), "***").into_bytes();
     }
-    Ok((status, bytes))
+    Ok(Probed { status, body: bytes, retry_after, took: Duration::ZERO })
 }
 
 /// Sends the call; returns the answer's head, and the token that was sent.

@@ -119,3 +119,28 @@ async fn without_a_model_the_list_or_the_connection_says_what_is_wrong() {
         (&json!("request"), &json!("m-1"), &json!(["m-1", "m-2"]))
     );
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_further_key_is_tested_where_it_may_be_sent() {
+    let (gate, mock) = (Gate::start().await, Upstream::start().await);
+    let body = json!({
+        "name": "several", "url": mock.url, "key": "first-key", "provider_type": "native",
+        "credentials": [{"name": "b", "key": "invalid"}, {"name": "c", "key": "third-key"}],
+    });
+    let id = gate.admin("providers/addProvider", body).await.data()["id"].clone();
+    let asked = json!({ "providerId": id, "model": "m" });
+    let result = gate.admin("providers/testProvider", asked).await.data();
+    assert_eq!(result["ok"], true, "{result}");
+    let told = |one: &Value| (one["name"].clone(), one["ok"].clone(), one["code"].clone());
+    let all: Vec<_> = result["credentials"].as_array().unwrap().iter().map(told).collect();
+    assert_eq!(all[0], (json!("b"), json!(false), json!("unauthorized")), "{result}");
+    assert_eq!(all[1], (json!("c"), json!(true), json!("ok")), "{result}");
+    assert!(!result.to_string().contains("third-key"), "{result}");
+    // At another address only the key that is given is tested.
+    let other = Upstream::start().await;
+    let asked = json!({ "providerId": id, "model": "m", "url": other.url, "key": "given" });
+    let result = gate.admin("providers/testProvider", asked).await.data();
+    assert_eq!((&result["ok"], &result["credentials"]), (&json!(true), &json!([])), "{result}");
+    let sent = other.requests().await;
+    assert!(sent.iter().all(|one| one["headers"]["x-api-key"] == "given"), "{sent:?}");
+}

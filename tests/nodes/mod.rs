@@ -24,6 +24,7 @@ mod loss;
 mod news;
 pub mod pair;
 mod places;
+mod probes;
 mod secure;
 mod secure_failover;
 mod slow;

@@ -56,6 +56,7 @@ mod own_account;
 mod passthrough;
 mod planted_secrets;
 mod playground;
+mod probes;
 mod provider_certificates;
 mod proxies;
 mod refusals;

@@ -181,6 +181,8 @@ pub fn provider() -> Provider {
         preserve_client_ip: true,
         anthropic_host: AnthropicHost::Yes,
         websocket: true,
+        probe_interval: Some(60),
+        probe_model: Some("m".to_owned()),
         proxy_url: Some("http://proxy:3128".to_owned()),
         proxy_password: Secret::default(),
         tls: tls(),

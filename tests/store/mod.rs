@@ -12,6 +12,7 @@ mod messages;
 mod notified;
 mod objects;
 mod partitions;
+mod provider_states;
 mod pruned;
 mod publication;
 mod replica;

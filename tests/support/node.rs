@@ -9,7 +9,8 @@ use tollgate::domain::clock::Clock;
 use tollgate::domain::secret::Secret;
 use tollgate::limits::Counters;
 use tollgate::state::{
-    AdminToken, Conditions, CredentialStates, Events, Health, Node, RejectedRequests, State,
+    AdminToken, Conditions, CredentialStates, CredentialUses, Events, Health, Node,
+    ProbedProviders, RejectedRequests, State,
 };
 use tollgate::store::Store;
 use tollgate::telemetry::Metrics;
@@ -30,6 +31,8 @@ pub async fn node(store: Store, counters: Counters, clock: Arc<dyn Clock>) -> Ar
         metrics: Arc::new(Metrics::new().unwrap()),
         health: Arc::new(Health::new(events.clone())),
         credentials: CredentialStates::default(),
+        credential_uses: CredentialUses::default(),
+        probed: ProbedProviders::default(),
         conditions: Conditions::default(),
         events,
         live: Arc::new(ArcSwap::from_pointee(config.live)),
@@ -51,6 +54,8 @@ pub fn beside(node: &Node, clock: Arc<dyn Clock>) -> Arc<Node> {
         metrics: Arc::clone(&node.metrics),
         health: Arc::clone(&node.health),
         credentials: CredentialStates::default(),
+        credential_uses: CredentialUses::default(),
+        probed: ProbedProviders::default(),
         conditions: Conditions::default(),
         events: Events::default(),
         live: Arc::clone(&node.live),

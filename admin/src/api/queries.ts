@@ -19,6 +19,7 @@ export const keys = {
   providers: ["providers"] as const,
   providerLimits: (id: number) => ["limits", "provider", id] as const,
   health: ["health"] as const,
+  providersHistory: ["providers", "history"] as const,
   prices: ["prices"] as const,
   models: ["logs", "models"] as const,
   endpoints: ["endpoints"] as const,
@@ -128,6 +129,14 @@ export const health = queryOptions({
   // without a request.
   refetchInterval: ({ state }) =>
     state.data?.some(({ recentAttempts }) => recentAttempts > 0) ? 30_000 : false,
+});
+
+/** A node adds to it every five minutes. No event says so. */
+export const providersHistory = queryOptions({
+  queryKey: keys.providersHistory,
+  queryFn: ({ signal }) => call("actions/providers/getProvidersHistory", {}, signal),
+  staleTime: 60_000,
+  refetchInterval: 300_000,
 });
 
 export const overview = queryOptions({

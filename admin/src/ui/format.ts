@@ -77,6 +77,11 @@ export function percent(share: number, { locale }: Format): string {
   }).format(share);
 }
 
+/** A share with a digit after the point: `99.9%`. */
+export function finePercent(share: number, { locale }: Format): string {
+  return number(locale, { style: "percent", maximumFractionDigits: 1 }).format(share);
+}
+
 /** From ten times a limit on, it shows `464×` instead of `46,367%`. */
 export const isMultiple = (share: number) => share >= 10;
 

@@ -166,7 +166,7 @@ fn read(
     let Some(sent) = work.read_as::<ProviderFields>(&shape, &entry, at)? else { return Ok(None) };
     let mut target = Provider::blank(work.desk.now);
     sent.apply(&mut target);
-    if let Err(refusal) = fields::check_redirects(&target) {
+    if let Err(refusal) = fields::check(&target) {
         work.faults.take(at, refusal)?;
     }
     let place = format!("{at}/{CREDENTIAL}");

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Exact, Iso};
+use crate::domain::clock::Timestamp;
 use crate::domain::provider::{LastError, Provider};
 use crate::domain::provider_credential::KEY_NAME;
 use crate::policy::breaker::BreakerFigures;
@@ -13,6 +14,7 @@ use crate::policy::provider_state::Recent;
 use crate::policy::quota::QuotaWindow;
 use crate::state::credentials::CredentialSeen;
 use crate::state::health::attempts::{AttemptError, Seen};
+use crate::store::ProviderLooks;
 use rust_decimal::Decimal;
 
 /// How a provider does on the node that answers: its circuit (which nodes share), and how its
@@ -123,7 +125,8 @@ pub struct CredentialHealth {
     pub requests: u64,
     /// Those of them that failed.
     pub failures: u64,
-    /// When the last of them began; `null` = none since the gateway started.
+    /// When it was used last, on any node: at most a minute old. A probe counts where the provider
+    /// has one credential. `null` = never since the gateway notes it.
     pub last_used_at: Option<Iso>,
     /// The last failed one.
     pub last_error: Option<AttemptErrorRecord>,
@@ -152,8 +155,8 @@ pub struct WindowRecord {
 }
 
 impl CredentialHealth {
-    /// `provider`: with this credential.
-    pub fn new(provider: &Provider, seen: CredentialSeen) -> Self {
+    /// `provider`: with this credential. `used`: its last use, as it is stored.
+    pub fn new(provider: &Provider, seen: CredentialSeen, used: Option<Timestamp>) -> Self {
         let figures = seen.figures;
         let window = |one: QuotaWindow| WindowRecord {
             name: one.name.into(),
@@ -169,7 +172,7 @@ impl CredentialHealth {
             cooldown_until: seen.cooldown_until.map(Iso),
             requests: figures.requests,
             failures: figures.failures,
-            last_used_at: figures.last_used.map(Iso),
+            last_used_at: figures.last_used.max(used).map(Iso),
             last_error: figures.last_error.map(|error| AttemptErrorRecord::from(&*error)),
             windows: seen.windows.into_iter().map(window).collect(),
             is_nearly_used_up: seen.is_nearly_used_up,
@@ -223,4 +226,35 @@ fn rate(recent: Recent) -> Exact {
             .round_dp(2)
             .normalize(),
     )
+}
+
+/// How a provider was over time.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderHistory {
+    /// The provider's id.
+    pub provider_id: i64,
+    /// The looks of the last 24 hours, one every five minutes, the oldest first.
+    pub looks: Vec<LooksRecord>,
+    /// The looks of each of the last 90 days (UTC) together.
+    pub days: Vec<LooksRecord>,
+}
+
+/// Looks at a provider.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LooksRecord {
+    /// The beginning of the five minutes, or of the day.
+    pub starts_at: Iso,
+    /// Looks at which a request could be expected to be answered.
+    pub up: u64,
+    /// Those at which it could not: the provider failed, had a cooldown or an open circuit, or none
+    /// of its keys could be used.
+    pub down: u64,
+}
+
+impl From<&ProviderLooks> for LooksRecord {
+    fn from(looks: &ProviderLooks) -> Self {
+        Self { starts_at: Iso(looks.starts_at), up: looks.up, down: looks.down }
+    }
 }

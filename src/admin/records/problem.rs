@@ -13,8 +13,8 @@ pub struct Problem {
     /// `journal_full`, `records_lost`, `no_provider_usable`, `database_unreachable`,
     /// `counters_lost`, `records_held`, `provider_circuit_open`, `provider_failing`,
     /// `provider_without_credential`, `provider_switched_off`, `provider_key_refused`,
-    /// `provider_certificate_expires`,
-    /// `reload_refused`, `model_unpriced`, `records_set_aside` or `provider_cooldown`.
+    /// `provider_certificate_expires`, `reload_refused`, `model_unpriced`, `records_set_aside`,
+    /// `credential_unused` or `provider_cooldown`.
     pub kind: &'static str,
     /// `critical` (requests are refused, or records lost), `error` or `warning`.
     pub severity: &'static str,

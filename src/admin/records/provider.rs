@@ -101,6 +101,10 @@ pub struct ProviderRecord {
     pub anthropic_host: &'static str,
     /// Whether it gets the requests of a session over one WebSocket (responses only).
     pub websocket: bool,
+    /// Seconds between two probes, which the gateway itself makes; `null` = it makes none.
+    pub probe_interval: Option<u32>,
+    /// The model that probes ask for; `null` = the first that the provider allows.
+    pub probe_model: Option<String>,
     /// The address of its proxy, a password masked; `null` = none of the provider's own.
     pub proxy_url: Option<String>,
     /// PEM: the authorities that may have signed the provider's certificate; `null` = the system's.
@@ -166,6 +170,8 @@ impl ProviderRecord {
             preserve_client_ip: provider.preserve_client_ip,
             anthropic_host: provider.anthropic_host.as_str(),
             websocket: provider.websocket,
+            probe_interval: provider.probe_interval,
+            probe_model: provider.probe_model.clone(),
             proxy_url: provider.proxy_url.as_deref().map(|url| {
                 let masked = credentials.is_some_and(|one| !one.proxy_password.expose().is_empty());
                 if masked { proxy_address::masked(url) } else { url.to_owned() }
@@ -294,4 +300,26 @@ pub struct ProviderTest {
     pub message: String,
     /// The models that it lists, where it does.
     pub models: Vec<String>,
+    /// The same request with each of its other keys, enabled or not.
+    pub credentials: Vec<CredentialTest>,
+}
+
+/// What a test request with one of a provider's other keys came to.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CredentialTest {
+    /// The name of the key.
+    pub name: String,
+    /// As of the test.
+    pub ok: bool,
+    /// As of the test.
+    pub code: &'static str,
+    /// As of the test.
+    pub params: Map<String, Value>,
+    /// As of the test.
+    pub status: Option<u16>,
+    /// As of the test.
+    pub latency_ms: u64,
+    /// As of the test.
+    pub message: String,
 }

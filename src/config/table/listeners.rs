@@ -5,7 +5,7 @@ use crate::config::kind::SettingKind::{
     Address, Choice, Count, Duration, File, Flag, FlagOrAuto, Networks, Origin, Path, Size, Text,
 };
 use crate::config::kind::Zero::{MeansNone, Refused};
-use crate::config::live::{OnAbort, Safeguards};
+use crate::config::live::{OnAbort, Safeguards, StatusPage};
 use crate::config::setting::{Setting, setting, unset};
 
 const PROVIDER_HEADERS: &[&str] = &["hide", "pass"];
@@ -66,6 +66,8 @@ pub(super) const ROWS: &[Setting] = &[
     unset("admin.tls.key", File),
     unset("admin.app_url", Origin).variable_is("APP_URL"),
     setting("admin.secure_cookies", FlagOrAuto, "auto").variable_is("ENABLE_SECURE_COOKIES"),
+    setting("status_page.enabled", Flag, "false").live(),
+    setting("status_page.show", Choice(StatusPage::NAMES), "groups").live(),
     setting("trusted_proxies", Networks, "").live(),
     setting("metrics.addr", Address, "127.0.0.1:9464"),
     setting("metrics.per_user", Flag, "false"),

@@ -8,7 +8,7 @@ mod final_answer;
 pub(super) mod forwarded_reply;
 pub(super) mod forwarding;
 pub(super) mod head;
-mod health_ticket;
+pub(super) mod health_ticket;
 pub(super) mod incoming;
 mod keepalive;
 pub(super) mod next_peer;

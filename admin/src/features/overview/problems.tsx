@@ -25,6 +25,7 @@ const KNOWN = [
   "reload_refused",
   "model_unpriced",
   "records_set_aside",
+  "credential_unused",
   "provider_cooldown",
 ] as const;
 

@@ -89,6 +89,8 @@ export function Failures({ form }: { form: Form }) {
       <NumberField {...field("circuit_breaker_failure_threshold")} />
       <NumberField {...field("circuit_breaker_open_duration")} unit="min" />
       <NumberField {...field("circuit_breaker_half_open_success_threshold")} />
+      <NumberField {...field("probe_interval")} unit="s" optional />
+      <TextField {...field("probe_model")} mono optional />
       {TIMEOUTS.map((name) => (
         <NumberField key={name} {...field(name)} unit="s" control={configured} />
       ))}

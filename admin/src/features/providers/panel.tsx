@@ -11,8 +11,10 @@ import { useConfirm } from "@/ui/confirm";
 import { Panel } from "@/ui/dialog";
 import { Facts } from "@/ui/page";
 import { Tag } from "@/ui/status";
+import { Time } from "@/ui/text";
 import { useToast } from "@/ui/toast";
 import { HealthBadge } from "./health";
+import { HistoryStrips } from "./history-strips";
 import { Keys } from "./keys";
 import type { Health, Provider } from "./selection";
 import { ProviderState } from "./state";
@@ -137,7 +139,7 @@ export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Pro
           </div>
           <ProviderState provider={provider} health={health} />
           <Trial asked={() => ({ providerId: provider.id })} />
-          <ProviderFacts provider={provider} />
+          <ProviderFacts provider={provider} health={health} />
         </section>
         <Keys
           provider={provider}
@@ -149,6 +151,7 @@ export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Pro
             )
           }
         />
+        <HistoryStrips providerId={provider.id} />
         <section>
           <h3 className="mb-2">{t("providers.used")}</h3>
           <LimitUse asked={used} />
@@ -158,8 +161,9 @@ export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Pro
   );
 }
 
-function ProviderFacts({ provider }: { provider: Provider }) {
+function ProviderFacts({ provider, health }: Pick<Props, "provider" | "health">) {
   const { t } = useTranslation();
+  const keys = health?.credentials ?? [];
   const models = provider.allowedModels.map((model) => (
     <Tag key={model} whole>
       {model}
@@ -182,6 +186,13 @@ function ProviderFacts({ provider }: { provider: Provider }) {
           t("providers.fields.key"),
           <span key="key" className="font-mono text-xs">
             {provider.key}
+            {keys.length === 1 && (
+              <span className="font-sans text-quiet">
+                {" · "}
+                {t("providers.keys.lastUsed")}{" "}
+                <Time at={keys[0]?.lastUsedAt} none={t("providers.keys.never")} />
+              </span>
+            )}
           </span>,
         ],
         [

@@ -24,7 +24,7 @@ const CODES = [
 /** The translated reason of the failure; `undefined` if nothing failed. */
 export function useTestWords() {
   const { t } = useTranslation();
-  return ({ code, params }: Tested): string | undefined => {
+  return ({ code, params }: Pick<Tested, "code" | "params">): string | undefined => {
     const known = CODES.find((one) => one === code);
     return known && t(`providers.testCodes.${known}`, params);
   };
@@ -32,7 +32,8 @@ export function useTestWords() {
 
 export function TestResult({ result }: { result: Tested }) {
   const { t } = useTranslation();
-  const words = useTestWords()(result);
+  const say = useTestWords();
+  const words = say(result);
   const facts = [result.model, result.status && `HTTP ${result.status}`, `${result.latencyMs} ms`];
   const outcome = result.ok ? t("providers.testGood") : t("providers.testBad");
   return (
@@ -44,6 +45,17 @@ export function TestResult({ result }: { result: Tested }) {
       <span className={cx("line-clamp-4", words && "text-faint")} title={result.message}>
         {result.message}
       </span>
+      {result.credentials.length > 0 && (
+        <ul className="mt-1 text-xs" aria-label={t("providers.testOthers")}>
+          {result.credentials.map((one) => (
+            <li key={one.name}>
+              {one.name}: {one.ok ? t("providers.testGood") : t("providers.testBad")}
+              {one.status !== null && ` · HTTP ${one.status}`} · {one.latencyMs} ms
+              {!one.ok && <span title={one.message}> · {say(one) ?? one.message}</span>}
+            </li>
+          ))}
+        </ul>
+      )}
     </Notice>
   );
 }

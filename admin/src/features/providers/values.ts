@@ -86,6 +86,8 @@ export interface Values extends Record<(typeof MONEY)[number] | (typeof TIMEOUTS
   preserve_client_ip: boolean;
   anthropic_host: string;
   websocket: boolean;
+  probe_interval: string;
+  probe_model: string;
   proxy_url: string;
   tls_ca: string;
   tls_client_certificate: string;
@@ -156,6 +158,8 @@ export function values(provider: Provider | undefined): Values {
     preserve_client_ip: p?.preserveClientIp ?? false,
     anthropic_host: p?.anthropicHost ?? "auto",
     websocket: p?.websocket ?? false,
+    probe_interval: textOf(p?.probeInterval),
+    probe_model: p?.probeModel ?? "",
     proxy_url: p?.proxyUrl ?? "",
     tls_ca: p?.tlsCa ?? "",
     tls_client_certificate: p?.tlsClientCertificate ?? "",
@@ -258,6 +262,8 @@ export function body(form: Values): Omit<Body, "key"> & { key?: string } {
     preserve_client_ip: form.preserve_client_ip,
     anthropic_host: form.anthropic_host as Body["anthropic_host"],
     websocket: form.websocket,
+    probe_interval: orNull(form.probe_interval),
+    probe_model: orNull(form.probe_model),
     proxy_url: orNull(form.proxy_url),
     // The fields are shown for such an address only.
     tls_ca: isSecure(form) ? orNull(form.tls_ca) : null,

@@ -1,6 +1,7 @@
 //! An upstream provider record (docs/reference/records.md).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
 use rust_decimal::Decimal;
@@ -205,6 +206,12 @@ pub struct Provider {
     /// [`ProviderType::Responses`] use it.
     #[serde(default)]
     pub websocket: bool,
+    /// Seconds between two requests that the gateway itself makes to it; `None` = it makes none.
+    #[serde(default)]
+    pub probe_interval: Option<u32>,
+    /// The model of these; `None` = the first that the provider allows.
+    #[serde(default)]
+    pub probe_model: Option<String>,
     /// The address of its proxy, without the password: see `domain::proxy_address`.
     pub proxy_url: Option<String>,
     /// The password for that proxy, as it was written; empty if there is none.
@@ -275,6 +282,8 @@ impl Provider {
             preserve_client_ip: false,
             anthropic_host: AnthropicHost::Auto,
             websocket: false,
+            probe_interval: None,
+            probe_model: None,
             proxy_url: None,
             proxy_password: Secret::default(),
             tls: ProviderTls::default(),
@@ -360,6 +369,19 @@ impl Provider {
                 AnthropicHost::No => false,
                 AnthropicHost::Auto => is_named(),
             }
+    }
+
+    /// How often the gateway itself makes a request to it, and for which model; `None` if never.
+    pub fn probes(&self) -> Option<(Duration, &str)> {
+        let every = Duration::from_secs(self.probe_interval?.into());
+        let model = self.probe_model.as_deref().or_else(|| self.usual_model())?;
+        Some((every, model)).filter(|_| !self.auth.is_clients())
+    }
+
+    /// The first model that it allows by its name, or redirects.
+    pub fn usual_model(&self) -> Option<&str> {
+        let allowed = self.allowed_models.iter().find(|name| !name.ends_with('*'));
+        allowed.or_else(|| self.model_redirects.first().map(|(from, _)| from)).map(String::as_str)
     }
 
     /// What the cost of a request is multiplied by: nothing is charged that the client's own account

@@ -46,7 +46,7 @@ pub struct Record {
     /// Format of the request to the provider; `None` if no provider was tried.
     pub provider_format: Option<WireFormat>,
     /// Path of the request, without its query, and perhaps with a mark of the gateway's own as its
-    /// fragment: `#tool-check`, `#websocket`.
+    /// fragment: `#tool-check`, `#websocket`, `#probe`.
     pub endpoint: Arc<str>,
     /// The model that the client asked for.
     pub model: Arc<str>,

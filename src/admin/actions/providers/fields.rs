@@ -134,6 +134,12 @@ pub struct ProviderFields {
     /// it refuses, they go over HTTP.
     #[schemars(extend("default" = false))]
     pub websocket: Sent<bool>,
+    /// Seconds. The gateway itself makes a small request this often, with each enabled key in turn,
+    /// and pays for it; `null` = it makes none. Not for `auth: client`.
+    pub probe_interval: Patch<Whole<u32, 5, 86_400>>,
+    /// The model of these requests; `null` = the first of `allowed_models` without a `*`, or of
+    /// `model_redirects`. Required if there is none.
+    pub probe_model: Patch<Text<1, 200>>,
     /// `http://`, `https://` (CONNECT), `socks5://` or `socks5h://`, then
     /// `[user:password@]host:port`. The proxy resolves the provider's name. Records show the password
     /// masked, and an address that is sent as it is shown keeps it.
@@ -174,6 +180,8 @@ impl ProviderFields {
         self.preserve_client_ip.apply(&mut provider.preserve_client_ip);
         self.anthropic_host.apply(&mut provider.anthropic_host);
         self.websocket.apply(&mut provider.websocket);
+        self.probe_interval.plain().apply_option(&mut provider.probe_interval);
+        self.probe_model.plain().apply_option(&mut provider.probe_model);
         without_password(self.proxy_url.plain()).apply_option(&mut provider.proxy_url);
         self.tls_ca.plain().apply_option(&mut provider.tls.ca);
         self.tls_client_certificate.plain().apply_option(&mut provider.tls.client_certificate);
@@ -205,19 +213,31 @@ pub(super) fn without_password(sent: Patch<String>) -> Patch<String> {
     sent.map(|url| proxy_address::without_password(&url).0)
 }
 
-/// A redirect's target must be a name that is valid in an alt-cli provider's path.
+/// The names that calls have in their path must be valid there: an alt-cli provider's. And probes
+/// need a model, and an account of the gateway's own.
 ///
 /// # Errors
-/// If one is not.
-pub fn check_redirects(provider: &Provider) -> Result<(), ApiError> {
-    if provider.kind != ProviderType::AltCli {
-        return Ok(());
-    }
-    for (from, to) in &provider.model_redirects {
-        if route::check_redirect(to).is_err() {
+/// Of the first field that does not fit the others.
+pub fn check(provider: &Provider) -> Result<(), ApiError> {
+    let redirects = provider.model_redirects.iter();
+    let redirects = redirects.map(|(from, to)| ("model_redirects", from, to));
+    let probe = provider.probe_model.iter().map(|model| ("probe_model", model, model));
+    let in_paths = redirects.chain(probe).filter(|_| provider.kind == ProviderType::AltCli);
+    for (field, named, sent) in in_paths {
+        if route::check_redirect(sent).is_err() {
             let refusal = ApiError::because(Code::INVALID_FORMAT, Reason::RedirectNotInPath);
-            return Err(refusal.field("model_redirects").with("model", from.as_str().into()));
+            return Err(refusal.field(field).with("model", named.as_str().into()));
         }
     }
-    Ok(())
+    if provider.probe_interval.is_none() || provider.probes().is_some() {
+        return Ok(());
+    }
+    Err(match provider.auth.is_clients() {
+        true => {
+            ApiError::because(Code::INVALID_FORMAT, Reason::ProbeOfClients).field("probe_interval")
+        }
+        false => {
+            ApiError::because(Code::REQUIRED_FIELD, Reason::ProbeNeedsModel).field("probe_model")
+        }
+    })
 }

@@ -10,7 +10,9 @@ use crate::admin::call::{AuditChange, Call, recorded};
 use crate::admin::context::Context;
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::operation::{Operation, Permission};
-use crate::admin::records::health::{CredentialHealth, ProviderHealth};
+use crate::admin::records::health::{
+    CredentialHealth, LooksRecord, ProviderHealth, ProviderHistory,
+};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
@@ -35,13 +37,22 @@ pub fn operations() -> Vec<Operation> {
         )
         .doc("Closes a provider's circuit, sets all its counts to zero and ends its cooldown and those of its keys.")
         .errors(&[Code::NOT_FOUND]),
+        Operation::action(
+            "actions/providers/getProvidersHistory",
+            Permission::Admin,
+            get_providers_history,
+        )
+        .reads()
+        .doc("How every provider was in the last 24 hours, and on each of the last 90 days."),
     ]
 }
 
 /// The present health of one provider.
 pub fn of(ctx: &Context, provider: &Arc<Provider>, now: Timestamp) -> ProviderHealth {
-    let credential =
-        |one: &Provider| CredentialHealth::new(one, ctx.node.credentials.seen(one, now));
+    let credential = |one: &Provider| {
+        let used = ctx.node.credential_uses.last((one.id, one.credential_id()));
+        CredentialHealth::new(one, ctx.node.credentials.seen(one, now), used)
+    };
     let credentials = provider.with_each_credential().iter().map(|one| credential(one)).collect();
     let (circuit, seen) =
         (ctx.node.health.figures(provider, now), ctx.node.health.seen(provider, now));
@@ -58,6 +69,19 @@ async fn get_providers_health_status(
         .iter()
         .map(|provider| of(&call.ctx, provider, call.ctx.node.clock.now()))
         .collect())
+}
+
+async fn get_providers_history(call: Call, _: Nothing) -> Result<Vec<ProviderHistory>, ApiError> {
+    let all = call.ctx.node.store.provider_states().await?;
+    let snapshot = call.ctx.node.state.snapshot();
+    let of = |provider: &Arc<Provider>| {
+        let looks = |is_day| {
+            let its = all.iter().filter(|one| one.provider == provider.id && one.is_day == is_day);
+            its.map(LooksRecord::from).collect()
+        };
+        ProviderHistory { provider_id: provider.id.0, looks: looks(false), days: looks(true) }
+    };
+    Ok(snapshot.providers.iter().map(of).collect())
 }
 
 async fn reset_provider_circuit(call: Call, body: OfProvider) -> Result<(), ApiError> {

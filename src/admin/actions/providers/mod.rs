@@ -105,7 +105,7 @@ async fn get_providers(call: Call, _: Nothing) -> Result<Vec<ProviderRecord>, Ap
 async fn add_provider(call: Call, body: ProviderFields) -> Result<Created, ApiError> {
     let mut provider = Provider::blank(call.now);
     body.apply(&mut provider);
-    fields::check_redirects(&provider)?;
+    fields::check(&provider)?;
     let mut wanted = credentials::merge(Credentials::default(), SentSecrets::of(&body))?;
     check_key(&provider, &wanted.credentials.key)?;
     certificates::check(None, &provider, &mut wanted, call.now)?;
@@ -136,7 +136,7 @@ async fn edit_provider(call: Call, body: Edit<OfProvider, ProviderFields>) -> Re
     let before = tx.provider(id).await?.ok_or_else(|| ApiError::missing("provider", id.0))?;
     let mut after = before.clone();
     body.change.apply(&mut after.provider);
-    fields::check_redirects(&after.provider)?;
+    fields::check(&after.provider)?;
     let sent = SentSecrets::of(&body.change);
     let further = WantedCredentials::of(&body.change, false);
     let (has_key, is_sent) =

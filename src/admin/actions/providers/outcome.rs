@@ -58,7 +58,7 @@ fn reported(
     outcome: &Result<Probed, ProbeError>,
     found: impl FnOnce(&Value) -> Result<(&'static str, String), &'static str>,
 ) -> Report {
-    let Probed { status, body, took } = match outcome {
+    let Probed { status, body, took, .. } = match outcome {
         Ok(probed) => probed,
         Err(error) => return unanswered(provider, error),
     };

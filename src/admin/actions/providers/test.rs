@@ -4,12 +4,14 @@
 //! the provider echoes. A stored credential is sent only where `destination` allows. Every test
 //! leaves an audit record.
 
+use futures_util::{StreamExt as _, stream};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::credentials::SentSecrets;
+use super::credentials::{Merged, SentSecrets};
 use super::outcome::{self, Report};
 use super::{certificates, credentials, destination, fields, opened};
 use crate::admin::bodies::{
@@ -19,21 +21,21 @@ use crate::admin::bodies::{
 use crate::admin::call::{AuditChange, Call};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::reasons::Reason;
-use crate::admin::records::provider::ProviderTest;
-use crate::domain::cloud::ClaudeCloud;
+use crate::admin::records::provider::{CredentialTest, ProviderTest};
 use crate::domain::credentials::Credentials;
-use crate::domain::format::WireFormat;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::{Provider, ProviderType};
 use crate::domain::provider_auth::ProviderAuth;
-use crate::formats::native::{bedrock, vertex};
 use crate::store::StoredProvider;
 use crate::upstream::endpoint::ProviderCall as Upstream;
 use crate::upstream::probe::probe;
+use crate::upstream::small_request;
 
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 /// For the list of models, which is optional.
 const LIST_TIME_LIMIT: Duration = Duration::from_secs(5);
+/// Credentials that are tried at once.
+const AT_ONCE: usize = 8;
 /// Characters of the answer that are shown.
 const SHOWN: usize = 500;
 
@@ -109,21 +111,39 @@ async fn run(body: TestProvider, provider: &Provider) -> ProviderTest {
     if body.list_only {
         return record(provider, "listing", None, listing, models);
     }
-    let model =
-        match body.model.plain().or_else(|| usual(provider)).or_else(|| models.first().cloned()) {
-            Some(model) => provider
-                .model_redirects
-                .iter()
-                .find(|(from, _)| *from == model)
-                .map_or(model, |(_, to)| to.clone()),
-            // No model to test with: the result is that of the list, or of the connection.
-            None => return record(provider, "listing", None, listing, models),
-        };
+    let usual = || provider.usual_model().map(ToOwned::to_owned);
+    let model = match body.model.plain().or_else(usual).or_else(|| models.first().cloned()) {
+        Some(model) => provider.upstream_model(&model).to_owned(),
+        // No model to test with: the result is that of the list, or of the connection.
+        None => return record(provider, "listing", None, listing, models),
+    };
+    let (reported, credentials) =
+        tokio::join!(asked(provider, &model), each_other(provider, &model));
+    let tested = record(provider, "request", Some(model), reported, models);
+    ProviderTest { credentials, ..tested }
+}
+
+/// The result of the one small request.
+async fn asked(provider: &Provider, model: &str) -> Report {
+    let outcome = small_request::send(provider, model, TIME_LIMIT).await;
     let format = provider.kind.format();
-    let asked = Upstream::Generate { model: &model, stream: false };
-    let outcome = probe(provider, asked, Some(request(provider, &model)), TIME_LIMIT).await;
-    let reported = outcome::of_answer(provider, &outcome, |reply| text(format, reply));
-    record(provider, "request", Some(model), reported, models)
+    outcome::of_answer(provider, &outcome, |reply| small_request::text(format, reply))
+}
+
+/// The same with each further credential.
+async fn each_other(provider: &Provider, model: &str) -> Vec<CredentialTest> {
+    let others = provider.variants.iter().skip(1);
+    // Each has its own parts: the borrowed ones would not be `Send` for every lifetime.
+    let tests = others.map(|one| with_other(Arc::clone(one), model.to_owned()));
+    let tests: Vec<_> = tests.collect();
+    stream::iter(tests).buffered(AT_ONCE).collect().await
+}
+
+async fn with_other(one: Arc<Provider>, model: String) -> CredentialTest {
+    let Report { ok, code, status, latency_ms, message, params } = asked(&one, &model).await;
+    let name = one.credential.as_ref().map(|one| one.name.clone()).unwrap_or_default();
+    let message = without_secrets(&message, &one).chars().take(SHOWN).collect();
+    CredentialTest { name, ok, code, params, status, latency_ms, message }
 }
 
 fn record(
@@ -135,7 +155,19 @@ fn record(
 ) -> ProviderTest {
     let Report { ok, code, status, latency_ms, message, params } = reported;
     let message = without_secrets(&message, provider).chars().take(SHOWN).collect();
-    ProviderTest { ok, stage, code, params, status, latency_ms, model, message, models }
+    let credentials = Vec::new();
+    ProviderTest {
+        ok,
+        stage,
+        code,
+        params,
+        status,
+        latency_ms,
+        model,
+        message,
+        models,
+        credentials,
+    }
 }
 
 /// The stored provider with the sent fields replaced. Its credential is not opened yet.
@@ -188,6 +220,11 @@ fn take_key(call: &Call, body: &TestProvider, trial: &mut Trial) -> Result<(), A
     let mut wanted = credentials::merge(known, sent)?;
     certificates::check(Some(&stored.provider), &trial.provider, &mut wanted, call.now)?;
     destination::check(&stored.provider, &trial.provider, &wanted)?;
+    let with_others = Merged { keeps_credential: true, ..wanted.clone() };
+    if destination::check(&stored.provider, &trial.provider, &with_others).is_err() {
+        // The other keys are sent only where they were stored for.
+        wanted.credentials.others.clear();
+    }
     if !wanted.keeps_key {
         credentials::check_key(&trial.provider, &wanted.credentials.key)?;
     }
@@ -213,6 +250,7 @@ async fn audit(
     });
     match outcome {
         Ok(test) => {
+            after["credentials"] = json!(test.credentials.len());
             after["model"] = json!(test.model);
             after["ok"] = json!(test.ok);
             after["status"] = json!(test.status);
@@ -230,11 +268,6 @@ async fn audit(
     Ok(tx.commit_record().await?)
 }
 
-fn usual(provider: &Provider) -> Option<String> {
-    let allowed = provider.allowed_models.iter().find(|name| !name.ends_with('*')).cloned();
-    allowed.or_else(|| provider.model_redirects.first().map(|(from, _)| from.clone()))
-}
-
 /// The provider's own list, and the result of the query. No name contains the credential.
 async fn listed(provider: &Provider) -> (Report, Vec<String>) {
     let (reported, models) = outcome::of_listing(
@@ -242,58 +275,6 @@ async fn listed(provider: &Provider) -> (Report, Vec<String>) {
         &probe(provider, Upstream::ListModels, None, LIST_TIME_LIMIT).await,
     );
     (reported, models.into_iter().map(|name| without_secrets(&name, provider)).collect())
-}
-
-/// The smallest sensible request.
-fn request(provider: &Provider, model: &str) -> String {
-    let body = body(provider.kind.format(), model).to_string();
-    let edited = match provider.cloud {
-        ClaudeCloud::None => return body,
-        ClaudeCloud::Vertex => vertex::body(&[body.clone().into()], None, None),
-        ClaudeCloud::Bedrock => {
-            bedrock::body(&[body.clone().into()], bedrock::InHeaders::default())
-        }
-    };
-    edited.map_or(body, |edited| String::from_utf8_lossy(&edited.concat()).into_owned())
-}
-
-fn body(format: WireFormat, model: &str) -> Value {
-    const TEXT: &str = "ActionReply with the one word: ok";
-    let message = json!([{ "role": "user", "content": TEXT }]);
-    match format {
-        WireFormat::Native => json!({ "model": model, "max_tokens": 32, "messages": message }),
-        WireFormat::Chat => json!({ "model": model, "max_tokens": 32, "messages": message }),
-        WireFormat::Responses => {
-            json!({ "model": model, "max_output_tokens": 32, "input": message })
-        }
-        WireFormat::AltCli => json!({
-            "contents": [{ "role": "user", "parts": [{ "text": TEXT }] }],
-            "generationConfig": { "maxOutputTokens": 32 },
-        }),
-    }
-}
-
-/// The text of a reply; `None` if it is not a reply of the format. One without text (only
-/// reasoning) is empty.
-fn text(format: WireFormat, reply: &Value) -> Option<String> {
-    let blocks = match format {
-        WireFormat::Native => reply["content"].as_array()?.clone(),
-        WireFormat::Chat => {
-            let message = &reply["choices"].as_array()?.first()?["message"];
-            return message
-                .is_object()
-                .then(|| message["content"].as_str().unwrap_or_default().to_owned());
-        }
-        WireFormat::Responses => {
-            let items = reply["output"].as_array()?;
-            items.iter().filter_map(|item| item["content"].as_array()).flatten().cloned().collect()
-        }
-        WireFormat::AltCli => {
-            let first = reply["candidates"].as_array()?.first()?;
-            first["content"]["parts"].as_array().cloned().unwrap_or_default()
-        }
-    };
-    Some(blocks.iter().filter_map(|block| block["text"].as_str()).collect())
 }
 
 /// The provider's secrets are also found in their JSON-escaped form.

@@ -44,6 +44,7 @@ const MIGRATIONS: &[Twin] = &[
     migration!(9, "0009_provider_credentials"),
     migration!(10, "0010_provider_websocket"),
     migration!(11, "0011_provider_tls"),
+    migration!(12, "0012_health"),
 ];
 
 /// The table of sqlx.

@@ -3,6 +3,7 @@
 pub(super) mod account_objects;
 pub(super) mod audit;
 pub(super) mod client_versions;
+pub(super) mod credential_uses;
 mod error_rules;
 pub(super) mod everything;
 mod features;
@@ -13,6 +14,7 @@ mod limits;
 pub(super) mod messages;
 pub(super) mod notifications;
 mod prices;
+pub(super) mod provider_states;
 pub(super) mod providers;
 pub(super) mod sealed;
 mod settings;

@@ -65,6 +65,8 @@ const COLUMNS: &[&str] = limits::columns!(
         "preserve_client_ip",
         "anthropic_host",
         "websocket",
+        "probe_interval",
+        "probe_model",
         "proxy_url",
         "tls_ca",
         "tls_client_certificate",
@@ -112,6 +114,8 @@ fn bind(provider: &Provider) -> Values {
         .flag(provider.preserve_client_ip)
         .text(provider.anthropic_host.as_str())
         .flag(provider.websocket)
+        .opt_count_of(provider.probe_interval.map(u64::from))
+        .opt_text(provider.probe_model.as_deref())
         .opt_text(provider.proxy_url.as_deref())
         .opt_text(provider.tls.ca.as_deref())
         .opt_text(provider.tls.client_certificate.as_deref())
@@ -172,6 +176,8 @@ fn read(row: &AnyRow) -> Result<StoredProvider, StoreError> {
         preserve_client_ip: fields.flag("preserve_client_ip")?,
         anthropic_host: fields.named("anthropic_host", AnthropicHost::parse)?,
         websocket: fields.flag("websocket")?,
+        probe_interval: fields.opt_number("probe_interval")?,
+        probe_model: fields.opt_text("probe_model")?,
         proxy_url: fields.opt_text("proxy_url")?,
         proxy_password: Secret::default(),
         tls: ProviderTls {

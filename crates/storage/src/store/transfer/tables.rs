@@ -12,7 +12,7 @@ use crate::store::engine::error::StoreError;
 
 /// Every table except `_sqlx_migrations`, which each database has itself. Tables that others refer
 /// to come first.
-pub(super) const TABLES: [&str; 28] = [
+pub(super) const TABLES: [&str; 30] = [
     "users",
     "api_keys",
     "providers",
@@ -41,6 +41,8 @@ pub(super) const TABLES: [&str; 28] = [
     "request_log",
     "session_messages",
     "account_objects",
+    "credential_uses",
+    "provider_states",
 ];
 
 /// The type of a column.
