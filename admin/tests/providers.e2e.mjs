@@ -181,3 +181,36 @@ test("a circuit that trips shows by itself, and a reset closes it", async ({
   await gateway.direct("default?key=fragile-key-0123456789", {});
   expect((await gateway.ask(bob.defaultKey.key)).status).toBe(200);
 });
+
+test("an outage shows in a provider's history, and probes are set in its form", async ({
+  gateway,
+  page,
+  field,
+  dialog,
+}) => {
+  const { id } = await gateway.addProvider({ name: "mock" });
+  // A node stores a state every five minutes: these stand for a day of them.
+  const startsAt = (ago) => new Date(Date.now() - ago).toISOString();
+  const looks = [
+    { startsAt: startsAt(3_600_000), up: 1, down: 0 },
+    { startsAt: startsAt(0), up: 0, down: 1 },
+  ];
+  const days = [{ startsAt: startsAt(0), up: 999, down: 1 }];
+  await page.route("**/getProvidersHistory", (route) =>
+    route.fulfill({ json: { ok: true, data: [{ providerId: id, looks, days }] } }),
+  );
+  await page.goto(`/providers?id=${id}`);
+  const day = dialog.getByRole("img", { name: "24 hours: 50%" });
+  await expect(day.locator("[data-state=good]")).toHaveCount(1);
+  await expect(day.locator("[data-state=bad]")).toHaveCount(1);
+  await expect(day.locator("[data-state=unknown]")).toHaveCount(46);
+  const ninety = dialog.getByRole("img", { name: "90 days: 99.9%" });
+  await expect(ninety.locator("[data-state=warn]")).toHaveCount(1);
+  await dialog.getByRole("button", { name: "Edit" }).click();
+  await field("Probe it every").fill("60");
+  await page.getByRole("button", { name: "Save" }).click();
+  await expect(page.getByText("is required for probes")).toBeVisible();
+  await field("Model of the probes").fill("claude-haiku-4-5");
+  await page.getByRole("button", { name: "Save" }).click();
+  await expect.poll(() => gateway.direct("requests", undefined, "GET").then((all) => all.length)).toBeGreaterThan(0);
+});
