@@ -50,7 +50,7 @@ const PROXY: [&[&str]; 12] = [
     &["connections", "late_bill", "request"],
     &["websocket"],
     &["batches", "local", "upstream"],
-    &["polling"],
+    &["polling", "probes"],
     &["exchange", "pipeline"],
     &["service"],
     &["accept", "driver"],

@@ -212,5 +212,7 @@ test("an outage shows in a provider's history, and probes are set in its form", 
   await expect(page.getByText("is required for probes")).toBeVisible();
   await field("Model of the probes").fill("claude-haiku-4-5");
   await page.getByRole("button", { name: "Save" }).click();
-  await expect.poll(() => gateway.direct("requests", undefined, "GET").then((all) => all.length)).toBeGreaterThan(0);
+  const probes = async () =>
+    (await (await gateway.direct("requests", undefined, "GET")).json()).length;
+  await expect.poll(probes).toBeGreaterThan(0);
 });

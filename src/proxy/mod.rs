@@ -16,7 +16,6 @@ mod exchange;
 mod pipeline;
 
 pub mod polling;
-
 pub mod probes;
 
 mod batches;

@@ -116,6 +116,10 @@ where
             body["tls_client_key"] =
                 json!(pem(if is_client { "client.key" } else { "server.key" }));
         }
+        // Probes need a model.
+        if field.name == "probe_interval" {
+            body["probe_model"] = json!("m");
+        }
         // The only credential cannot be disabled.
         if field.name == "key_is_enabled" {
             body["credentials"] = further("b");

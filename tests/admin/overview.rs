@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 use tollgate::domain::clock::Timestamp;
-use tollgate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
+use tollgate::domain::ids::{CredentialId, KeyId, ProviderId, RequestId, SessionId, UserId};
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::record::{Record, RequestOutcome};
 use tollgate::ledger::JournalStats;
 use tollgate::limits::Admission;
-use tollgate::store::Backend;
+use tollgate::store::{Backend, CredentialUse};
 
 use super::events::trip;
 use super::gate::{Gate, NOON, Person};
@@ -156,6 +156,40 @@ async fn administrators_see_limits_nearly_used_up_and_records_that_wait() {
 }
 
 #[tokio::test]
+async fn a_key_that_serves_no_request_for_90_days_is_reported() {
+    let gate = Gate::start().await;
+    let provider = gate.provider("idle").await;
+    gate.node.credential_uses.renew(vec![CredentialUse {
+        provider: ProviderId(provider),
+        credential: CredentialId::KEY,
+        known_since: NOON,
+        used_at: None,
+    }]);
+    let problems = async || {
+        gate.admin("overview/getOverviewData", json!({})).await.data()["attention"]["problems"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|one| one["kind"] == "credential_unused")
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    gate.clock.advance_ms(90 * 86_400_000);
+    assert_eq!(problems().await, [] as [Value; 0]);
+    gate.clock.advance_ms(1);
+    let told = problems().await;
+    let params = json!({ "providerId": provider, "providerName": "idle", "key": "key" });
+    assert_eq!(
+        (told.len(), &told[0]["params"], &told[0]["since"], &told[0]["severity"]),
+        (1, &params, &json!(NOON.to_iso()), &json!("warning")),
+        "{told:?}"
+    );
+    let edit = json!({ "providerId": provider, "key": "another-credential-9876543210" });
+    gate.admin("providers/editProvider", edit).await.data();
+    assert_eq!(problems().await, [] as [Value; 0], "another key has 90 days of its own");
+}
+
+#[tokio::test]
 async fn every_provider_has_a_health_record_and_a_reset_closes_its_circuit() {
     let gate = Gate::start().await;
     let (tripped, unused) = (gate.provider("tripped").await, gate.provider("unused").await);
@@ -165,12 +199,14 @@ async fn every_provider_has_a_health_record_and_a_reset_closes_its_circuit() {
         "name": "key", "isUsable": true, "cooldownUntil": null, "requests": 0, "failures": 0, "lastUsedAt": null,
         "lastError": null, "windows": [], "isNearlyUsedUp": false,
     });
+    let mut used = key.clone();
+    used["lastUsedAt"] = json!(NOON.to_iso());
     let open = json!({
         "providerId": tripped, "providerName": "tripped", "state": "OPEN", "halfOpen": false, "failureCount": 5,
         "successCount": 0, "failedProbes": 0, "lastFailureTime": NOON.to_iso(), "lastSuccessTime": null,
         "openUntil": NOON.plus_ms(1_800_000).to_iso(), "recoversInMs": 1_800_000, "health": "circuit_open",
         "lastError": null, "failingSince": null, "failedInARow": 0, "recentAttempts": 0, "recentFailures": 0,
-        "recentFailureRate": 0, "credentials": [key],
+        "recentFailureRate": 0, "credentials": [used],
     });
     let never = json!({
         "providerId": unused, "providerName": "unused", "state": "CLOSED", "halfOpen": false, "failureCount": 0,

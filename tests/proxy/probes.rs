@@ -176,6 +176,7 @@ async fn the_last_use_of_a_key_and_the_states_survive_a_restart() {
     assert_eq!(health(&fixture).await["credentials"][0]["lastUsedAt"], Value::Null);
     let sent = fixture.post("/v1/messages", &request("native", false)).send().await.unwrap();
     assert_eq!(sent.status(), 200);
+    assert!(health(&fixture).await["credentials"][0]["lastUsedAt"].is_string(), "at once");
     fixture.gateway.signal("TERM");
     fixture.gateway.ended().await;
     fixture.gateway.spawn();

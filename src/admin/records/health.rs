@@ -125,8 +125,8 @@ pub struct CredentialHealth {
     pub requests: u64,
     /// Those of them that failed.
     pub failures: u64,
-    /// When it was used last, on any node: at most a minute old. A probe counts where the provider
-    /// has one credential. `null` = never since the gateway notes it.
+    /// When it was used last, on any node: by another one with a delay of at most two minutes. A
+    /// probe counts where the provider has one credential. `null` = never since the gateway notes it.
     pub last_used_at: Option<Iso>,
     /// The last failed one.
     pub last_error: Option<AttemptErrorRecord>,
@@ -155,7 +155,7 @@ pub struct WindowRecord {
 }
 
 impl CredentialHealth {
-    /// `provider`: with this credential. `used`: its last use, as it is stored.
+    /// `provider`: with this credential. `used`: its last use.
     pub fn new(provider: &Provider, seen: CredentialSeen, used: Option<Timestamp>) -> Self {
         let figures = seen.figures;
         let window = |one: QuotaWindow| WindowRecord {
@@ -172,7 +172,7 @@ impl CredentialHealth {
             cooldown_until: seen.cooldown_until.map(Iso),
             requests: figures.requests,
             failures: figures.failures,
-            last_used_at: figures.last_used.max(used).map(Iso),
+            last_used_at: used.map(Iso),
             last_error: figures.last_error.map(|error| AttemptErrorRecord::from(&*error)),
             windows: seen.windows.into_iter().map(window).collect(),
             is_nearly_used_up: seen.is_nearly_used_up,

@@ -16,6 +16,7 @@ use crate::admin::records::health::{
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
+use crate::state::credential_uses::used_here;
 
 /// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
@@ -49,8 +50,11 @@ pub fn operations() -> Vec<Operation> {
 
 /// The present health of one provider.
 pub fn of(ctx: &Context, provider: &Arc<Provider>, now: Timestamp) -> ProviderHealth {
+    let here = used_here(&ctx.node.health, &ctx.node.credentials, provider, now);
     let credential = |one: &Provider| {
-        let used = ctx.node.credential_uses.last((one.id, one.credential_id()));
+        let here = here.iter().find(|used| used.credential == one.credential_id());
+        let stored = ctx.node.credential_uses.last((one.id, one.credential_id()));
+        let used = stored.max(here.and_then(|used| used.used_at));
         CredentialHealth::new(one, ctx.node.credentials.seen(one, now), used)
     };
     let credentials = provider.with_each_credential().iter().map(|one| credential(one)).collect();
