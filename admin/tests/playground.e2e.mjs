@@ -105,24 +105,29 @@ test("invalid JSON is refused with its line, a limit is explained, and Stop stop
   await expect(page.getByText(/curl -N http/)).toBeVisible();
 });
 
-test("a batch is made, watched until it ends, and its results are shown", async ({
-  gateway,
-  page,
-}) => {
-  await gateway.direct("default", { text: "An answer of the batch", background_calls: 3 });
-  await logIn(page);
-  await page.goto("/playground");
-  await page.getByLabel("Endpoint").selectOption({ label: "/v1/messages/batches" });
-  await page.getByLabel("Model").fill("claude-sonnet-4-5");
-  await page.getByLabel("Text", { exact: true }).fill("one\ntwo");
-  await page.getByRole("button", { name: "Send", exact: true }).click();
-  const batch = page.locator("section").filter({ hasText: "The provider answers within a day" });
-  await expect(batch.getByText("in_progress")).toBeVisible();
-  const ended = page.locator("section").filter({ hasText: "request-2" });
-  await expect(ended.getByText("ended")).toBeVisible({ timeout: 20_000 });
-  await expect(ended.getByText("An answer of the batch")).toHaveCount(2);
-  await expect(page.getByRole("button", { name: "Cancel the batch" })).toHaveCount(0);
-});
+for (const [path, begun, done, model] of [
+  ["/v1/messages/batches", "in_progress", "ended", "claude-sonnet-4-5"],
+  ["/v1/batches", "validating", "completed", "gpt-5"],
+])
+  test(`a batch of ${path} is made, watched until it ends, and its results are shown`, async ({
+    gateway,
+    page,
+  }) => {
+    await gateway.addProvider({ name: "other", provider_type: "responses" });
+    await gateway.direct("default", { text: "An answer of the batch", background_calls: 3 });
+    await logIn(page);
+    await page.goto("/playground");
+    await page.getByLabel("Endpoint").selectOption({ label: path });
+    await page.getByLabel("Model").fill(model);
+    await page.getByLabel("Text", { exact: true }).fill("one\ntwo");
+    await page.getByRole("button", { name: "Send", exact: true }).click();
+    const batch = page.locator("section").filter({ hasText: "The provider answers within a day" });
+    await expect(batch.getByText(begun)).toBeVisible();
+    const ended = page.locator("section").filter({ hasText: "request-2" });
+    await expect(ended.getByText(done, { exact: true })).toBeVisible({ timeout: 20_000 });
+    await expect(ended.getByText("An answer of the batch")).toHaveCount(2);
+    await expect(page.getByRole("button", { name: "Cancel the batch" })).toHaveCount(0);
+  });
 
 test("every kind of endpoint can be called: its text, its image and its sound appear", async ({
   gateway,

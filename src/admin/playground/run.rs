@@ -1,4 +1,5 @@
-//! One request through the proxy, and its reply as events, each a line of JSON, as they arrive.
+//! One request through the proxy, and its reply as events, each a line of JSON, as they arrive. A
+//! second request may follow, made from the reply to the first.
 //!
 //! Dropping the run closes the connection: the proxy treats that as a client that closed.
 
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::header::{CONTENT_TYPE, HeaderMap};
@@ -25,29 +26,46 @@ use crate::admin::records::playground::{Header, PlaygroundEvent};
 /// connection.
 const BEAT: Duration = Duration::from_secs(10);
 
+/// Bytes of a reply that the next request is made from.
+const MAX_FIRST: usize = 1 << 16;
+
+type Sender = http1::SendRequest<Full<Bytes>>;
 type Asking = Pin<Box<dyn Future<Output = hyper::Result<Response<Incoming>>> + Send>>;
+type Following = Pin<Box<dyn Future<Output = Result<Stage, &'static str>> + Send>>;
+/// Makes the next request, from what the proxy answered to the first.
+pub type MakeNext = Box<dyn FnOnce(&[u8]) -> Option<Request<Full<Bytes>>> + Send>;
+
+/// A request that follows the first one, if that succeeds. Until then its reply is not shown.
+pub struct NextRequest {
+    /// Its first event.
+    pub begin: PlaygroundEvent,
+    /// `None`: the reply does not have what the request needs.
+    pub make: MakeNext,
+}
 
 /// The request in progress.
 pub struct PlaygroundRun {
     stage: Stage,
+    next: Option<(Sender, NextRequest)>,
     began: Instant,
     text: TextPieces,
     /// The reply is not a text.
     is_binary: bool,
     _place: PlaygroundPlace,
-    /// Drives the connection.
-    _driver: JoinSet<()>,
+    /// Drive the connections.
+    _drivers: JoinSet<()>,
 }
 
 enum Stage {
     Begin(PlaygroundEvent, Asking),
     Asking(Asking),
+    Following(Following),
     Reading(Incoming),
     Ended,
 }
 
 impl PlaygroundRun {
-    /// Prepares the request. It is sent when the second event is requested.
+    /// Prepares the request, and one that follows it. It is sent when the second event is requested.
     ///
     /// # Errors
     /// When the proxy has closed the connection.
@@ -55,23 +73,25 @@ impl PlaygroundRun {
         connection: DuplexStream,
         request: Request<Full<Bytes>>,
         begin: PlaygroundEvent,
+        next: Option<(DuplexStream, NextRequest)>,
         place: PlaygroundPlace,
     ) -> hyper::Result<Self> {
-        let (mut sender, connection) = http1::handshake(TokioIo::new(connection)).await?;
-        let mut driver = JoinSet::new();
-        driver.spawn(async move {
-            // The reply reports how it ended.
-            let _ = connection.await;
-        });
+        let mut drivers = JoinSet::new();
+        let mut sender = open(connection, &mut drivers).await?;
+        let next = match next {
+            Some((connection, next)) => Some((open(connection, &mut drivers).await?, next)),
+            None => None,
+        };
         let asking: Asking = Box::pin(async move { sender.send_request(request).await });
         let stage = Stage::Begin(begin, asking);
         Ok(Self {
             stage,
+            next,
             began: Instant::now(),
             text: TextPieces::default(),
             is_binary: false,
             _place: place,
-            _driver: driver,
+            _drivers: drivers,
         })
     }
 
@@ -100,6 +120,9 @@ impl PlaygroundRun {
                     return Some(event);
                 }
                 Stage::Asking(asking) => match asking.await {
+                    Ok(reply) if self.next.is_some() && reply.status().is_success() => {
+                        self.follow(reply.into_body());
+                    }
                     Ok(reply) => {
                         let (head, body) = reply.into_parts();
                         self.stage = Stage::Reading(body);
@@ -116,6 +139,10 @@ impl PlaygroundRun {
                             self.end(Some("the proxy closed the connection without an answer")),
                         );
                     }
+                },
+                Stage::Following(following) => match following.await {
+                    Ok(stage) => self.stage = stage,
+                    Err(why) => return Some(self.end(Some(why))),
                 },
                 Stage::Reading(body) => match body.frame().await {
                     Some(Ok(frame)) => {
@@ -137,6 +164,19 @@ impl PlaygroundRun {
         }
     }
 
+    /// Goes on with the next request once the reply to the first is complete.
+    fn follow(&mut self, reply: Incoming) {
+        let Some((mut sender, NextRequest { begin, make })) = self.next.take() else { return };
+        self.stage = Stage::Following(Box::pin(async move {
+            let whole = Limited::new(reply, MAX_FIRST).collect().await;
+            let whole = whole.map_err(|_| "the reply to the first request broke off")?;
+            let request = make(&whole.to_bytes());
+            let request = request.ok_or("the reply to the first request has no id")?;
+            let asking: Asking = Box::pin(async move { sender.send_request(request).await });
+            Ok(Stage::Begin(begin, asking))
+        }));
+    }
+
     fn end(&mut self, error: Option<&'static str>) -> PlaygroundEvent {
         self.stage = Stage::Ended;
         PlaygroundEvent::End { complete: error.is_none(), error, at_ms: self.at_ms() }
@@ -145,6 +185,16 @@ impl PlaygroundRun {
     fn at_ms(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
+}
+
+/// Opens a connection, which one of the tasks drives.
+async fn open(connection: DuplexStream, drivers: &mut JoinSet<()>) -> hyper::Result<Sender> {
+    let (sender, connection) = http1::handshake(TokioIo::new(connection)).await?;
+    drivers.spawn(async move {
+        // The reply reports how it ended.
+        let _ = connection.await;
+    });
+    Ok(sender)
 }
 
 /// Whether a reply with this head is sound, an image or a video.

@@ -39,7 +39,8 @@ impl From<&ApiEndpoint> for EndpointRecord {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum PlaygroundEvent {
-    /// The first line: the request is being sent.
+    /// The first line: the request is being sent. The upload of the file of a batch has one of its
+    /// own before that of the batch, and no others if it succeeds.
     Begin {
         /// Its entry in the usage log has this id. A request that fails authentication has none.
         request_id: String,

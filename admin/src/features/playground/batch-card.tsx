@@ -21,14 +21,16 @@ interface Props {
   made: Batch;
 }
 
-/** Asks the proxy about a batch: the body of its answer. */
+/** Asks the proxy about a batch: the body of its answer. `file`: the one that has results. */
 async function ask(
   { keyId, endpoint, made }: Props,
   call: BodyOf<"actions/playground/callBatch">["call"],
   signal: AbortSignal,
+  file?: string,
 ) {
   let [status, body] = [0, ""];
-  const asked = { keyId, endpoint, id: made.id, call };
+  const text = new TextDecoder();
+  const asked = { keyId, endpoint, id: made.id, call, ...(file !== undefined && { file }) };
   const events = callLines<Schemas["PlaygroundEvent"]>(
     "actions/playground/callBatch",
     asked,
@@ -37,6 +39,11 @@ async function ask(
   for await (const event of events) {
     if (event.type === "head") status = event.status;
     if (event.type === "data") body += event.text;
+    // Services send files as bytes.
+    if (event.type === "bytes") {
+      const bytes = Uint8Array.from(atob(event.base64), (one) => one.charCodeAt(0));
+      body += text.decode(bytes, { stream: true });
+    }
   }
   if (status !== 200) throw new Error(body);
   return body;
@@ -56,8 +63,12 @@ export function BatchCard(props: Props) {
   const now = batchOf(endpoint, looked.data ?? "") ?? made;
   const results = useQuery({
     queryKey: [...place, "results"],
-    enabled: now.ended,
-    queryFn: ({ signal }) => ask(props, "results", signal),
+    enabled: now.ended && (endpoint !== "batch" || now.files.length > 0),
+    queryFn: async ({ signal }) => {
+      if (endpoint !== "batch") return ask(props, "results", signal);
+      const files = now.files.map((file) => ask(props, "results", signal, file));
+      return (await Promise.all(files)).join("\n");
+    },
   });
   const cancel = async () => {
     setCancelling(true);
@@ -86,6 +97,11 @@ export function BatchCard(props: Props) {
           )}
         </div>
         {!now.ended && <p className="text-sm text-quiet">{t("playground.batchHelp")}</p>}
+        {now.fault && (
+          <Notice tone="bad" title={now.fault.message}>
+            {now.fault.kind && <span className="font-mono text-xs">{now.fault.kind}</span>}
+          </Notice>
+        )}
         {looked.error && <Failed error={looked.error} retry={() => void looked.refetch()} />}
         {results.error && <Failed error={results.error} retry={() => void results.refetch()} />}
         {results.data !== undefined && <Results endpoint={endpoint} body={results.data} />}

@@ -39,6 +39,17 @@ const BODIES: Record<string, (fields: Fields) => object> = {
       params: { model, max_tokens: 1024, messages: [{ role: "user", content: line }] },
     })),
   }),
+  // The administration makes a file of the requests, and a batch of the file.
+  batch: ({ model, prompt }) => ({
+    endpoint: "/v1/chat/completions",
+    completion_window: "24h",
+    requests: lines(prompt).map((line, at) => ({
+      custom_id: `request-${at + 1}`,
+      method: "POST",
+      url: "/v1/chat/completions",
+      body: { model, messages: [{ role: "user", content: line }] },
+    })),
+  }),
   batch_generate_content: ({ prompt }) => {
     const requests = lines(prompt).map((line, at) => ({
       request: { contents: [{ role: "user", ...content(line) }] },

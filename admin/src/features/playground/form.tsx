@@ -18,16 +18,7 @@ import { Notice } from "@/ui/status";
 import { Body } from "./body";
 import { exampleOf, type SentFile } from "./endpoint";
 import type { ToExplain } from "./explained";
-import {
-  bodyOf,
-  type Draft,
-  formOf,
-  isStreamed,
-  pathOf,
-  refused,
-  simpleBody,
-  toSend,
-} from "./request";
+import { type Draft, isStreamed, refused, type Step, simpleBody, stepsOf, toSend } from "./request";
 
 const route = getRouteApi("/shell/playground");
 const FORMATS: readonly Format[] = ["native", "responses", "chat-compatible", "alt-cli"];
@@ -313,14 +304,12 @@ function AsCurl({ draft }: { draft: Draft }) {
   const { t } = useTranslation();
   const { proxyPort, proxyTls } = useSession();
   const base = proxyBase(window.location, { port: proxyPort, tls: proxyTls });
-  const [path, body, stream] = [pathOf(draft), bodyOf(draft), isStreamed(draft)];
-  const form = draft.endpoint?.isForm ? formOf(draft) : undefined;
+  const native = draft.format === "native";
+  const line = ({ path, body, form }: Step) =>
+    curlLine({ base, path, body, form, stream: isStreamed(draft), native });
   return (
     <div className="space-y-1.5">
-      <Code
-        label="curl"
-        text={curlLine({ base, path, body, form, stream, native: draft.format === "native" })}
-      />
+      <Code label="curl" text={stepsOf(draft).map(line).join("\n\n")} />
       <p className="text-xs text-faint">{t("playground.curlHelp")}</p>
     </div>
   );

@@ -1,7 +1,16 @@
 import { describe, expect, test } from "vitest";
 import type { Endpoint } from "./endpoint";
 import { faultOf } from "./json";
-import { bodyOf, type Draft, formOf, isStreamed, pathOf, refused, toSend } from "./request";
+import {
+  bodyOf,
+  type Draft,
+  formOf,
+  isStreamed,
+  pathOf,
+  refused,
+  stepsOf,
+  toSend,
+} from "./request";
 
 const draft = (changed: Partial<Draft> = {}): Draft => ({
   format: "native",
@@ -128,6 +137,25 @@ describe("an endpoint", () => {
     isForm: true,
   });
   const file = { name: "a.wav", base64: "" };
+
+  test("makes OpenAI's batch of a file, in two steps", () => {
+    const batch = endpoint({ name: "batch", path: "/v1/batches", feature: "batches" });
+    const [upload, made, ...more] = stepsOf(draft({ endpoint: batch, prompt: "one\n\ntwo" }));
+    expect(more).toEqual([]);
+    expect(upload).toMatchObject({ path: "/v1/files", form: { texts: [["purpose", "batch"]] } });
+    expect(JSON.parse(made?.body ?? "")).toEqual({
+      input_file_id: "FILE_ID",
+      endpoint: "/v1/chat/completions",
+      completion_window: "24h",
+    });
+    const body = JSON.parse(bodyOf(draft({ endpoint: batch, prompt: "one\n\ntwo" })));
+    expect(body.requests.map((one: { custom_id: string }) => one.custom_id)).toEqual([
+      "request-1",
+      "request-2",
+    ]);
+    const raw = { endpoint: batch, raw: true, body: '{"input_file_id": "file-1"}' };
+    expect(stepsOf(draft(raw))).toEqual([{ path: "/v1/batches", body: raw.body }]);
+  });
 
   test("has its own body, path and format", () => {
     const embeddings = draft({ endpoint: endpoint({}) });

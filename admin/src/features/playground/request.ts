@@ -71,14 +71,18 @@ export interface SentForm {
 export const bodyOf = (draft: Draft) =>
   draft.raw ? draft.body : JSON.stringify(simpleBody(draft));
 
-/** The fields of a form as they are sent, and its file as curl names one. */
-export function formOf({ endpoint, file, ...draft }: Draft): SentForm {
-  let fields: object = {};
+function membersOf(body: string): Record<string, unknown> {
   try {
-    fields = JSON.parse(bodyOf({ ...draft, endpoint })) as object;
+    return JSON.parse(body) as Record<string, unknown>;
   } catch {
     // It cannot be sent either.
+    return {};
   }
+}
+
+/** The fields of a form as they are sent, and its file as curl names one. */
+export function formOf({ endpoint, file, ...draft }: Draft): SentForm {
+  const fields = membersOf(bodyOf({ ...draft, endpoint }));
   const text = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
   const texts = Object.entries(fields)
     .filter(([, value]) => value !== null)
@@ -104,6 +108,27 @@ export function pathOf({ format, endpoint, model, stream }: Draft): string {
       return `/v1beta/models/${encodeURIComponent(model)}:${method}`;
     }
   }
+}
+
+export interface Step {
+  path: string;
+  body: string;
+  form?: SentForm;
+}
+
+/** The requests that the proxy gets: the administration makes two for a batch of a file. */
+export function stepsOf(draft: Draft): Step[] {
+  const one = { path: pathOf(draft), body: bodyOf(draft) };
+  if (draft.endpoint?.isForm) return [{ ...one, form: formOf(draft) }];
+  if (draft.endpoint?.name !== "batch") return [one];
+  const { requests, ...rest } = membersOf(one.body);
+  if (requests === undefined) return [one];
+  const form: SentForm = { texts: [["purpose", "batch"]], file: ["file", "requests.jsonl"] };
+  const body = JSON.stringify({ input_file_id: "FILE_ID", ...rest });
+  return [
+    { path: "/v1/files", body: "", form },
+    { ...one, body },
+  ];
 }
 
 /** The operation's input. */

@@ -5,6 +5,7 @@
 //! Administrators may use any key, which is audited; users only their own keys.
 
 mod batch;
+mod lines;
 
 use std::convert::Infallible;
 
@@ -26,7 +27,7 @@ use crate::admin::call::{AuditChange, Call};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::operation::{Operation, Permission};
 use crate::admin::playground::PlaygroundPlace;
-use crate::admin::playground::run::PlaygroundRun;
+use crate::admin::playground::run::{MakeNext, NextRequest, PlaygroundRun};
 use crate::admin::reasons::Reason;
 use crate::admin::records::playground::{EndpointRecord, PlaygroundEvent};
 use crate::domain::endpoint::{ApiEndpoint, ENDPOINTS, EndpointBody};
@@ -54,7 +55,8 @@ pub struct SendRequest {
     /// An endpoint beside the replies of the format.
     pub endpoint: Option<OneOf<&'static ApiEndpoint>>,
     /// The body of the request, a JSON text. It is sent as it stands; for an endpoint that takes a
-    /// form, its members become the form's fields.
+    /// form, its members become the form's fields. For `batch` it may have `requests`, the lines of
+    /// a file: the file is uploaded first, and the batch is made of it.
     pub body: Text<1, LONGEST>,
     /// The name of a form's file; its ending says what it is.
     pub file_name: Option<Text<1, 200>>,
@@ -115,6 +117,13 @@ pub(in crate::admin) struct Ask {
     pub body: Vec<u8>,
 }
 
+/// A request that is made from the reply to another one.
+struct NextAsk {
+    path: &'static str,
+    /// `None`: the reply does not have what the request needs.
+    make: Box<dyn FnOnce(&[u8]) -> Option<Ask> + Send>,
+}
+
 async fn get_endpoints(_: Call, _: Nothing) -> Result<Vec<EndpointRecord>, ApiError> {
     let is_offered = |one: &&ApiEndpoint| !one.is_held() || batch::is_offered(one);
     Ok(ENDPOINTS.iter().filter(is_offered).map(EndpointRecord::from).collect())
@@ -123,31 +132,55 @@ async fn get_endpoints(_: Call, _: Nothing) -> Result<Vec<EndpointRecord>, ApiEr
 async fn send_request(call: Call, body: SendRequest) -> Result<Response<Stream>, ApiError> {
     let key = KeyId(body.key_id.0);
     let ask = ask(body)?;
-    run(call, key, ask, "playground.sendRequest").await
+    match lines::of_batch(&ask)? {
+        Some((upload, made)) => run(call, key, upload, Some(made), "playground.sendRequest").await,
+        None => run(call, key, ask, None, "playground.sendRequest").await,
+    }
 }
 
-/// Makes the request of a key: its reply, as it comes. `action`: the name in an audit record.
+/// Makes the request of a key: its reply, as it comes. `next`: a request that is made from that
+/// reply. `action`: the name in an audit record.
 async fn run(
     call: Call,
     key: KeyId,
     ask: Ask,
+    next: Option<NextAsk>,
     action: &'static str,
 ) -> Result<Response<Stream>, ApiError> {
     let place = enter(&call)?;
+    let (connection, begin, id) = begin(&call, key, &ask.path)?;
+    authorise(&call, key, (id, &ask.path), &ask, action).await?;
+    let version = call.ctx.version;
+    let next = match next {
+        None => None,
+        Some(NextAsk { path, make }) => {
+            let (connection, begin, id) = self::begin(&call, key, path)?;
+            authorise(&call, key, (id, path), &ask, action).await?;
+            let make: MakeNext =
+                Box::new(move |reply| make(reply).and_then(|ask| request(ask, version).ok()));
+            Some((connection, NextRequest { begin, make }))
+        }
+    };
+    let request = request(ask, version)?;
+    let run = PlaygroundRun::new(connection, request, begin, next, place).await;
+    Ok(stream_lines(run.map_err(ApiError::internal)?))
+}
+
+/// A connection for a request of a key, the request's first event, and its id.
+fn begin(
+    call: &Call,
+    key: KeyId,
+    path: &str,
+) -> Result<(DuplexStream, PlaygroundEvent, RequestId), ApiError> {
     let as_key = AsKey {
         key: Some(key),
         request: RequestId::new(),
         client: call.client,
         purpose: Purpose::Playground,
     };
-    authorise(&call, key, as_key.request, &ask, action).await?;
-    let connection = connect(&call, as_key)?;
-    let begin =
-        PlaygroundEvent::Begin { request_id: as_key.request.to_string(), path: ask.path.clone() };
-    let request = request(ask, call.ctx.version)?;
-    let run =
-        PlaygroundRun::new(connection, request, begin, place).await.map_err(ApiError::internal)?;
-    Ok(lines(run))
+    let id = as_key.request;
+    let begin = PlaygroundEvent::Begin { request_id: id.to_string(), path: path.to_owned() };
+    Ok((connect(call, as_key)?, begin, id))
 }
 
 /// A connection to the proxy on behalf of a key.
@@ -205,6 +238,16 @@ fn form_of(
 ) -> Result<(String, Vec<u8>), ApiError> {
     let wrong = |field| ApiError::because(Code::INVALID_FORMAT, Reason::MustBeObject).field(field);
     let fields: Map<String, Value> = serde_json::from_str(body).map_err(|_| wrong("body"))?;
+    let Some((name, base64)) = file else { return Ok(form_with(fields, None)) };
+    let content = STANDARD.decode(base64).map_err(|_| {
+        ApiError::because(Code::INVALID_FORMAT, Reason::MustBeBase64).field("fileBase64")
+    })?;
+    let field = if endpoint.has_sound() { "file" } else { "image" };
+    Ok(form_with(fields, Some((field, &name, &content))))
+}
+
+/// `file`: its field, its name and its content.
+fn form_with(fields: Map<String, Value>, file: Option<(&str, &str, &[u8])>) -> (String, Vec<u8>) {
     // No text of the caller's can contain it.
     let boundary = RequestId::new().to_string();
     let mut form = Vec::new();
@@ -225,17 +268,13 @@ fn form_of(
             add(&format!("name={}", quoted(&name)), text.as_bytes());
         }
     }
-    if let Some((name, base64)) = file {
-        let content = STANDARD.decode(base64).map_err(|_| {
-            ApiError::because(Code::INVALID_FORMAT, Reason::MustBeBase64).field("fileBase64")
-        })?;
-        let field = if endpoint.has_sound() { "file" } else { "image" };
-        let kind = mime_guess::from_path(&name).first_or_octet_stream();
-        let head = format!("name=\"{field}\"; filename={}\r\ncontent-type: {kind}", quoted(&name));
-        add(&head, &content);
+    if let Some((field, name, content)) = file {
+        let kind = mime_guess::from_path(name).first_or_octet_stream();
+        let head = format!("name=\"{field}\"; filename={}\r\ncontent-type: {kind}", quoted(name));
+        add(&head, content);
     }
     form.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
-    Ok((form::content_type(&boundary), form))
+    (form::content_type(&boundary), form)
 }
 
 /// As browsers write a name in a form (WHATWG, "multipart/form-data encoding algorithm").
@@ -270,7 +309,7 @@ pub(in crate::admin) fn enter(call: &Call) -> Result<PlaygroundPlace, ApiError> 
 async fn authorise(
     call: &Call,
     key: KeyId,
-    request: RequestId,
+    (request, path): (RequestId, &str),
     ask: &Ask,
     action: &'static str,
 ) -> Result<(), ApiError> {
@@ -285,7 +324,7 @@ async fn authorise(
     let after = json!({
         "requestId": request.to_string(),
         "format": ask.format.as_str(),
-        "path": ask.path,
+        "path": path,
         "bytes": ask.body.len(),
     });
     let target = format!("key {key}");
@@ -313,7 +352,7 @@ pub(in crate::admin) fn request(ask: Ask, version: &str) -> Result<Request<Full<
     request.body(Full::new(ask.body.into())).map_err(ApiError::internal)
 }
 
-fn lines(run: PlaygroundRun) -> Response<Stream> {
+fn stream_lines(run: PlaygroundRun) -> Response<Stream> {
     let lines = stream::unfold(run, |mut run| async move {
         let line = run.next().await?;
         Some((Ok::<_, Infallible>(line), run))
