@@ -202,7 +202,7 @@ impl Results {
         if line.trim_ascii().is_empty() {
             return;
         }
-        if self.batch.path == google::ACTION {
+        if google::is_googles(&self.batch.path) {
             return self.add_google_line(line, is_cut);
         }
         let read: Option<ResultLine<'_>> = serde_json::from_slice(line).ok();
@@ -248,7 +248,11 @@ impl Results {
             }
             _ => (WireFormat::Chat, UsageReader::new(WireFormat::Chat, false)),
         };
-        reader.feed(reply);
+        let embedded = match &*self.batch.path {
+            google::EMBED => google::embedded(reply),
+            _ => None,
+        };
+        reader.feed(embedded.as_ref().map_or(reply, String::as_bytes));
         reader.finish();
         let all = self.batch.groups.iter().fold(0_u64, |sum, one| sum.saturating_add(one.input));
         let mut bill = reader.bill(all / self.batch.count().max(1));

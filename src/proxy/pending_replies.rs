@@ -168,7 +168,7 @@ impl PendingReply {
         match &self.batch {
             None => &route::REPLIES,
             Some(batch) if batch.ask.path == "/v1/messages" => &route::MESSAGE_BATCHES,
-            Some(batch) if batch.ask.path == google::ACTION => &route::GOOGLE_BATCHES,
+            Some(batch) if google::is_googles(&batch.ask.path) => &route::GOOGLE_BATCHES,
             Some(_) => &route::BATCHES,
         }
     }

@@ -9,6 +9,7 @@ use super::probe::{ProbeError, Probed, probe};
 use crate::domain::cloud::ClaudeCloud;
 use crate::domain::format::WireFormat;
 use crate::domain::provider::Provider;
+use crate::formats::conversation::{GptGeneration, TargetModel};
 use crate::formats::native::{bedrock, vertex};
 
 /// Sends it. `model`: the provider's name of it.
@@ -42,7 +43,14 @@ fn body(format: WireFormat, model: &str) -> Value {
     let message = json!([{ "role": "user", "content": TEXT }]);
     match format {
         WireFormat::Native => json!({ "model": model, "max_tokens": 32, "messages": message }),
-        WireFormat::Chat => json!({ "model": model, "max_tokens": 32, "messages": message }),
+        WireFormat::Chat => {
+            let target = TargetModel { name: model, facts: None };
+            let is_modern = GptGeneration::of(&target).is_some_and(|gpt| gpt.is_modern);
+            // These refuse the old member, and a bound that their reasoning exceeds.
+            let (member, most) =
+                if is_modern { ("max_completion_tokens", 512) } else { ("max_tokens", 32) };
+            json!({ "model": model, member: most, "messages": message })
+        }
         WireFormat::Responses => {
             json!({ "model": model, "max_output_tokens": 32, "input": message })
         }
@@ -74,4 +82,24 @@ pub fn text(format: WireFormat, reply: &Value) -> Option<String> {
         }
     };
     Some(blocks.iter().filter_map(|block| block["text"].as_str()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasoning_models_of_openai_get_the_member_that_they_take() {
+        for (model, member) in [
+            ("gpt-5", "max_completion_tokens"),
+            ("relay/o3", "max_completion_tokens"),
+            ("gpt-3.5-turbo", "max_tokens"),
+            ("deepseek-chat", "max_tokens"),
+        ] {
+            let body = body(WireFormat::Chat, model);
+            let bounds = ["max_tokens", "max_completion_tokens"];
+            let sent: Vec<_> = bounds.into_iter().filter(|one| body[one].is_u64()).collect();
+            assert_eq!(sent, [member], "{model}");
+        }
+    }
 }

@@ -157,7 +157,7 @@ fn of_google_batch(
 ) -> Result<ReadBody, Refusal> {
     let received = Received { pieces: vec![whole.clone()], ..received };
     let ask = endpoint_ask::read(endpoint, whole, None)?;
-    Ok(match google::of_body(whole, model, limits)? {
+    Ok(match google::of_body(whole, (model, google::action_of(endpoint)), limits)? {
         GoogleBatch::Requests(requests) => of_batch(received, ask, None, *requests),
         GoogleBatch::File(_) => {
             let (peek, ask) = (Box::default(), Arc::new(ask));
@@ -234,7 +234,7 @@ struct BatchOfFile {
 }
 
 fn of_google_file(whole: &Bytes, model: &str) -> Result<BatchOfFile, Refusal> {
-    match google::of_body(whole, model, PeekLimits { max_depth: DEPTH })? {
+    match google::of_body(whole, (model, google::ACTION), PeekLimits { max_depth: DEPTH })? {
         GoogleBatch::File(input_file_id) => {
             Ok(BatchOfFile { input_file_id, endpoint: google::ACTION.to_owned() })
         }
@@ -275,6 +275,7 @@ pub(super) async fn add_file(
     })?;
     if let (Some(model), Some(named)) = (&route.model_in_path, requests.models.first_mut()) {
         model.clone_into(named);
+        google::action_of(read.ask.endpoint).clone_into(&mut requests.path);
     }
     *read.peek = batch::peek_of(&requests);
     let ask = EndpointAsk { batch: Some(Arc::new(requests)), ..(*read.ask).clone() };

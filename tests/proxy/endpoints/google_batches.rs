@@ -92,6 +92,41 @@ async fn a_batch_of_a_file_has_its_results_in_a_file() {
     assert_eq!(list["files"][0]["name"], file, "{list}");
 }
 
+/// The gateway's price of a batch is that of its input tokens, as each result has them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_of_embeddings_is_billed_by_the_tokens_of_its_results() {
+    const EMBED: &str = "/v1beta/models/m:asyncBatchEmbedContent";
+    let fixture = fixture(&[]).await;
+    mock(&fixture, json!({"usage": {"input": 1000}})).await;
+    let content = |text: &str| json!({"content": {"parts": [{"text": text}]}});
+    let mut named = content("world");
+    named["model"] = "models/m".into();
+    let body = of_requests(&[content("hello"), named]);
+    let (status, batch) = send(fixture.post(EMBED, &body)).await;
+    assert_eq!((status, &batch["metadata"]["state"]), (200, &json!("BATCH_STATE_PENDING")));
+    assert!(usage(&fixture, "reserved").await > Decimal::ZERO);
+    let end = ended(&fixture, &path_of(&batch)).await;
+    let results = &end["response"]["inlinedResponses"]["inlinedResponses"];
+    assert!(results[1]["response"]["embedding"]["values"].is_array(), "{end}");
+    let record = bill(&fixture, EMBED).await;
+    // 1 000 tokens each, at half a USD a million.
+    assert_cost(&record, 2 * 500);
+    assert_eq!(usage(&fixture, "reserved").await, Decimal::ZERO);
+    // Of a file, whose lines are read at its upload.
+    let line = json!({"key": "a", "request": content("hello")});
+    let file = upload(&fixture, &line.to_string(), &[]).await;
+    let (status, batch) = send(fixture.post(EMBED, &of_file(&file))).await;
+    assert_eq!(status, 200, "{batch}");
+    assert!(ended(&fixture, &path_of(&batch)).await["response"]["responsesFile"].is_string());
+    assert_cost(&bills(&fixture, EMBED, 2).await[0], 500);
+    // Without figures it is estimated.
+    mock(&fixture, json!({"usage": null})).await;
+    let (_, batch) = send(fixture.post(EMBED, &of_requests(&[content("hello")]))).await;
+    ended(&fixture, &path_of(&batch)).await;
+    let record = &bills(&fixture, EMBED, 3).await[0];
+    assert_eq!(record["estimated"], true, "{record}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_have_pages_and_the_own_batches_alone() {
     let fixture = fixture(&[]).await;

@@ -85,7 +85,7 @@ const ROW: ApiEndpoint = ApiEndpoint {
 };
 
 /// Every endpoint.
-pub static ENDPOINTS: [ApiEndpoint; 19] = [
+pub static ENDPOINTS: [ApiEndpoint; 20] = [
     ApiEndpoint {
         name: "embeddings",
         path: "/v1/embeddings",
@@ -236,6 +236,15 @@ pub static ENDPOINTS: [ApiEndpoint; 19] = [
         feature: Feature::Batches,
         unit: Unit::Batch,
         doc: "A batch of requests, which the body or an uploaded file has.",
+        ..ROW
+    },
+    ApiEndpoint {
+        name: "async_batch_embed_content",
+        path: "asyncBatchEmbedContent",
+        format: WireFormat::AltCli,
+        feature: Feature::Batches,
+        unit: Unit::Batch,
+        doc: "A batch of embeddings, whose contents the body or an uploaded file has.",
         ..ROW
     },
     ApiEndpoint {

@@ -9,6 +9,8 @@ use super::super::stage::StagedAnswer;
 use super::super::wire::WireFault;
 use super::{HeldCall, HeldObjects, Object};
 use tollgate_formats::domain::format::WireFormat;
+use tollgate_formats::domain::usage::Usage;
+use tollgate_formats::formats::batch::google;
 
 const AT: &str = "2026-11-29T10:00:00Z";
 const FORMAT: WireFormat = WireFormat::AltCli;
@@ -70,6 +72,7 @@ impl HeldObjects {
     pub(super) fn google_batch(
         &self,
         model: &str,
+        action: &str,
         call: HeldCall<'_>,
     ) -> Result<StagedAnswer, WireFault> {
         let body: Value = serde_json::from_slice(call.bytes)
@@ -89,7 +92,7 @@ impl HeldObjects {
             return Err(WireFault::bad("At least one request is required."));
         }
         let results: Vec<_> =
-            requests.iter().map(|one| self.google_result(model, one, call)).collect();
+            requests.iter().map(|one| self.google_result((model, action), one, call)).collect();
         let id = format!("b-mock{:06}", call.serial);
         let output = match file.is_string() {
             false => json!({"inlinedResponses": {"inlinedResponses": results}}),
@@ -149,13 +152,21 @@ impl HeldObjects {
             .collect()
     }
 
-    fn google_result(&self, model: &str, one: &Value, call: HeldCall<'_>) -> Value {
+    fn google_result(
+        &self,
+        (model, action): (&str, &str),
+        one: &Value,
+        call: HeldCall<'_>,
+    ) -> Value {
         let mut request = one["request"].clone();
         if let Some(members) = request.as_object_mut() {
             members.remove("model");
         }
-        let path = format!("/v1beta/models/{model}:generateContent");
-        let (status, reply) = self.alone(&path, &request, call);
+        let path = format!("/v1beta/models/{model}:{action}");
+        let (status, mut reply) = self.alone(&path, &request, call);
+        if let (google::EMBED, Some(usage)) = (action, call.directive.usage) {
+            reply["tokenCount"] = Usage::from(usage).total_input().to_string().into();
+        }
         let mut result = match status {
             200 => json!({"response": reply}),
             _ => json!({"error": reply["error"]}),

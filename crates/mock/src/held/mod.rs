@@ -19,6 +19,7 @@ use super::stage::{self, StagedAnswer};
 use super::wire::{CREATED, WireFault};
 use tollgate_formats::domain::endpoint::Unit;
 use tollgate_formats::domain::format::WireFormat;
+use tollgate_formats::formats::batch::google as google_batches;
 use tollgate_formats::formats::form;
 use tollgate_formats::formats::route::{Collection, FILES, MESSAGE_BATCHES, NATIVE_FILES};
 
@@ -69,8 +70,9 @@ impl HeldObjects {
                 self.upload(call, is_native_file)
             }
             _ if format == WireFormat::Native => self.message_batch(call),
-            _ if format == WireFormat::AltCli => {
-                self.google_batch(route.model.as_deref().unwrap_or_default(), call)
+            MockOperation::Endpoint(endpoint) if format == WireFormat::AltCli => {
+                let model = route.model.as_deref().unwrap_or_default();
+                self.google_batch(model, google_batches::action_of(endpoint), call)
             }
             _ => self.batch(call),
         };

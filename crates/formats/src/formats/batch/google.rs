@@ -9,12 +9,16 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{BatchRequests, Reading, each_line};
+use crate::domain::endpoint::ApiEndpoint;
 use crate::domain::format::WireFormat;
 use crate::formats::bad_request::BadRequest;
 use crate::formats::peek::PeekLimits;
 
-/// In place of a path in [`BatchAsk::path`](crate::domain::batch::BatchAsk).
+/// In place of a path in [`BatchAsk::path`](crate::domain::batch::BatchAsk): the action that each
+/// request would have alone. It is also that of the requests of a file, whatever batch they are for.
 pub const ACTION: &str = "generateContent";
+/// The same for a batch of embeddings.
+pub const EMBED: &str = "embedContent";
 /// States of a batch that has ended.
 const ENDED: [&str; 4] = ["SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED"];
 
@@ -68,12 +72,29 @@ struct GoogleLine<'b> {
     request: &'b RawValue,
 }
 
+/// Whether the requests of a batch have Google's form.
+pub fn is_googles(path: &str) -> bool {
+    [ACTION, EMBED].contains(&path)
+}
+
+/// The action of the requests of a batch that this endpoint makes.
+pub fn action_of(endpoint: &ApiEndpoint) -> &'static str {
+    match endpoint.path {
+        "asyncBatchEmbedContent" => EMBED,
+        _ => ACTION,
+    }
+}
+
 /// Reads the body of a request for a batch, given as one piece. `model`: that of the path.
 ///
 /// # Errors
 /// When it is no such body, has no requests or two places of them, or a request of it cannot be
 /// read or names another model.
-pub fn of_body(body: &Bytes, model: &str, limits: PeekLimits) -> Result<GoogleBatch, BadRequest> {
+pub fn of_body(
+    body: &Bytes,
+    (model, action): (&str, &str),
+    limits: PeekLimits,
+) -> Result<GoogleBatch, BadRequest> {
     let read: GoogleBody<'_> =
         serde_json::from_slice(body).map_err(|e| BadRequest::whole(&e.to_string()))?;
     if read.batch.model.is_some_and(|named| plain_name(&named) != plain_name(model)) {
@@ -89,7 +110,7 @@ pub fn of_body(body: &Bytes, model: &str, limits: PeekLimits) -> Result<GoogleBa
             return Err(BadRequest::field("batch.inputConfig", why));
         }
     };
-    let mut reading = reading(plain_name(model), limits);
+    let mut reading = reading(action, plain_name(model), limits);
     for (number, GoogleRequest { request }) in requests.into_iter().enumerate() {
         let at = request.get().as_ptr().addr() - body.as_ptr().addr();
         let own = body.slice(at..at + request.get().len());
@@ -107,7 +128,7 @@ pub fn of_lines(
     file: Range<usize>,
     limits: PeekLimits,
 ) -> Result<BatchRequests, BadRequest> {
-    let mut reading = reading("", limits);
+    let mut reading = reading(ACTION, "", limits);
     each_line(chunks, file, |text, start| {
         let bad = |e: serde_json::Error| BadRequest::field("file", &e.to_string());
         let GoogleLine { key, request } = serde_json::from_slice(text).map_err(bad)?;
@@ -118,8 +139,8 @@ pub fn of_lines(
     reading.finish()
 }
 
-fn reading(model: &str, limits: PeekLimits) -> Reading {
-    let mut reading = Reading::new(ACTION, WireFormat::AltCli, limits);
+fn reading(action: &str, model: &str, limits: PeekLimits) -> Reading {
+    let mut reading = Reading::new(action, WireFormat::AltCli, limits);
     reading.model = Some(model.to_owned());
     reading
 }
@@ -127,6 +148,19 @@ fn reading(model: &str, limits: PeekLimits) -> Reading {
 /// A model's name without what precedes it within bodies.
 pub fn plain_name(name: &str) -> &str {
     name.strip_prefix("models/").unwrap_or(name)
+}
+
+/// The tokens of a result of [`EMBED`], in the form of other embeddings' usage; `None` if it has no
+/// count.
+pub fn embedded(reply: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Embedded {
+        #[serde(rename = "tokenCount")]
+        tokens: Option<Value>,
+    }
+    let tokens = serde_json::from_slice::<Embedded>(reply).ok()?.tokens?;
+    let tokens = tokens.as_u64().or_else(|| tokens.as_str()?.parse().ok())?;
+    Some(format!(r#"{{"usage":{{"prompt_tokens":{tokens}}}}}"#))
 }
 
 /// The description of a file or of a batch, without the results of the batch: they may be long.
@@ -187,7 +221,7 @@ mod tests {
     const LIMITS: PeekLimits = PeekLimits { max_depth: 64 };
 
     fn read(body: &Value) -> Result<GoogleBatch, BadRequest> {
-        of_body(&Bytes::from(body.to_string()), "m", LIMITS)
+        of_body(&Bytes::from(body.to_string()), ("m", ACTION), LIMITS)
     }
 
     #[test]
@@ -231,6 +265,20 @@ mod tests {
         ] {
             let error = read(&body).unwrap_err();
             assert!(error.message.contains(words), "{body}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn embeddings_have_their_tokens_as_a_number_or_as_text() {
+        for (reply, tokens) in [
+            (json!({"embedding": {"values": [0.5]}, "tokenCount": "12"}), Some(12)),
+            (json!({"tokenCount": 12}), Some(12)),
+            (json!({"tokenCount": "many"}), None),
+            (json!({"embedding": {}}), None),
+        ] {
+            let figures = embedded(reply.to_string().as_bytes());
+            let expected = tokens.map(|n: u64| json!({"usage": {"prompt_tokens": n}}).to_string());
+            assert_eq!(figures, expected, "{reply}");
         }
     }
 
