@@ -11,7 +11,7 @@ use crate::domain::fast_map::FastMap;
 use crate::domain::provider::Provider;
 use crate::store::CredentialUse;
 
-/// A credential that nobody uses for so long is reported.
+/// A credential that no request uses for so long is reported.
 const UNUSED_MS: i64 = 90 * 86_400_000;
 
 /// What the database has; `None` until it was read.

@@ -1,5 +1,5 @@
 //! What a probe cost: a record without a user and a key, as the gateway itself pays. It counts for
-//! the provider's own limits, which are about what is spent there, and for nobody else's.
+//! the provider's own limits, which are about what is spent there, and for no others.
 
 use std::time::Duration;
 

@@ -120,9 +120,11 @@ pub(in crate::admin) struct Ask {
 /// A request that is made from the reply to another one.
 struct NextAsk {
     path: &'static str,
-    /// `None`: the reply does not have what the request needs.
-    make: Box<dyn FnOnce(&[u8]) -> Option<Ask> + Send>,
+    make: MakeAsk,
 }
+
+/// `None`: the reply does not have what the request needs.
+type MakeAsk = Box<dyn FnOnce(&[u8]) -> Option<Ask> + Send>;
 
 async fn get_endpoints(_: Call, _: Nothing) -> Result<Vec<EndpointRecord>, ApiError> {
     let is_offered = |one: &&ApiEndpoint| !one.is_held() || batch::is_offered(one);
