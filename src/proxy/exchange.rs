@@ -68,6 +68,20 @@ impl Exchange {
         }
     }
 
+    /// The request and its place in the plan.
+    ///
+    /// # Errors
+    /// When the request is not planned.
+    pub fn parts(&mut self) -> Result<(&mut RequestContext, &mut Forwarding)> {
+        let forwarding = self.forwarding.as_deref_mut().ok_or_else(out_of_order)?;
+        Ok((&mut self.request, forwarding))
+    }
+
+    /// Puts another attempt in the place of the current one, which is returned.
+    pub fn replace_attempt(&mut self, attempt: Option<Box<Attempt>>) -> Option<Box<Attempt>> {
+        std::mem::replace(&mut self.attempt, attempt)
+    }
+
     /// The peer of the next attempt (`upstream_peer`).
     ///
     /// # Errors

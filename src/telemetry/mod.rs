@@ -16,6 +16,7 @@ mod connections;
 mod credentials;
 mod exemplars;
 mod forget;
+mod hedges;
 mod forward;
 mod jobs;
 mod journal;

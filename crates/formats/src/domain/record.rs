@@ -46,7 +46,7 @@ pub struct Record {
     /// Format of the request to the provider; `None` if no provider was tried.
     pub provider_format: Option<WireFormat>,
     /// Path of the request, without its query, and perhaps with a mark of the gateway's own as its
-    /// fragment: `#tool-check`, `#websocket`.
+    /// fragment: `#tool-check`, `#websocket`, `#hedge`.
     pub endpoint: Arc<str>,
     /// The model that the client asked for.
     pub model: Arc<str>,
@@ -185,7 +185,7 @@ pub struct Decision {
     /// Milliseconds that the attempt took; `None` for a step that is not an attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_ms: Option<u64>,
-    /// Usage that a failed attempt reported: billed to no one, but visible.
+    /// Usage that a failed attempt reported, or a cancelled one cost: billed to no one, but visible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
@@ -228,6 +228,10 @@ pub enum DecisionStep {
     Succeeded,
     /// The gateway had the reply's tool calls checked.
     Checked,
+    /// Asked as well, because the provider before it had sent nothing yet.
+    Hedged,
+    /// Cancelled, because the other provider's reply began first. What it cost is the gateway's own.
+    HedgeLost,
     /// The gateway itself refused the request; no decision about a provider.
     Refused,
     /// No provider was left: the final answer to the client.
