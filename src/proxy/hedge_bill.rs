@@ -67,7 +67,10 @@ impl RequestContext {
         if let Some(permit) = permit {
             permit.settle_cancelled(self.now(), cost.unwrap_or_default(), provider.id);
         }
-        let ending = Ending { error: Some(format!("of request {}: {said}", self.id)), ..Ending::client_aborted() };
+        let ending = Ending {
+            error: Some(format!("of request {}: {said}", self.id)),
+            ..Ending::client_aborted()
+        };
         let other = price.filter(|price| **price != *model);
         let row = Record {
             request_id: id,

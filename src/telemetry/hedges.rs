@@ -30,7 +30,8 @@ impl HedgeMetrics {
         })
     }
 
-    /// A hedge ended: the client got the reply of the `first` provider, of the `second`, or `none`.
+    /// A hedge ended: the client got the reply of the `first` provider, of the `second`, or
+    /// `none`; or the second `failed`.
     pub fn ended(&self, outcome: &'static str) {
         self.hedges.with_label_values(&[outcome]).inc();
     }

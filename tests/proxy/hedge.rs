@@ -25,11 +25,13 @@ impl Bed {
     }
 
     async fn with(second: &str, fields: Value) -> Self {
-        let fixture = Fixture::bare(&[]).await;
+        Self::under(&[], second, fields).await
+    }
+
+    async fn under(env: &[(&str, &str)], second: &str, fields: Value) -> Self {
+        let fixture = Fixture::bare(env).await;
         let (gateway, url) = (&fixture.gateway, &fixture.upstream.url);
-        let one = |name: &str, key: &str, priority: u32| {
-            json!({"name": name, "key": key, "priority": priority, "max_retry_attempts": 1})
-        };
+        let one = |name: &str, key: &str, priority: u32| json!({"name": name, "key": key, "priority": priority, "max_retry_attempts": 1});
         let slow = gateway.provider("native", url, one("slow", SLOW, 0)).await;
         let mut other = one("fast", FAST, 5);
         other["cost_multiplier"] = json!(2);
@@ -59,7 +61,9 @@ impl Bed {
     }
 
     async fn ask(&self) -> (u16, String) {
-        let reply = self.fixture.ask_stream().send().await.unwrap();
+        let session = fastrand::u64(..).to_string();
+        let asking = self.fixture.ask_stream().header("x-session-id", session);
+        let reply = asking.send().await.unwrap();
         (reply.status().as_u16(), reply.text().await.unwrap())
     }
 
@@ -283,12 +287,62 @@ async fn both_are_cancelled_if_the_client_leaves() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn only_the_first_is_drained_if_the_client_leaves() {
+    let bed = Bed::under(&[("TOLLGATE_PROXY_ABORT", "drain")], "native", json!({})).await;
+    bed.does(SLOW, json!({"delay_ms": 1200})).await;
+    bed.does(FAST, json!({"delay_ms": NEVER})).await;
+    let asking = tokio::spawn(bed.fixture.ask_stream().send());
+    bed.fixture.upstream.stats("started=2").await;
+    asking.abort();
+    bed.fixture.upstream.stats("dropped=1").await;
+    let (row, own) = bed.records(2).await;
+    assert_eq!((&row["outcome"], &row["providerName"]), (&json!("client_aborted"), &json!("slow")));
+    assert_eq!((&row["costUsd"], &row["estimated"]), (&json!(0.003), &json!(false)), "{row}");
+    assert_eq!(own.unwrap()["providerName"], "fast");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_does_not_connect_is_hedged_too() {
+    let bed = Bed::new().await;
+    // The system accepts the connection; nothing answers the TLS handshake.
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}", silent.local_addr().unwrap());
+    let edit = json!({"providerId": bed.slow, "url": url, "key": SLOW});
+    bed.fixture.gateway.admin("providers/editProvider", edit).await;
+    assert!(is_complete(&bed.ask().await));
+    let (row, _) = bed.records(1).await;
+    assert_eq!((&row["providerName"], &row["costUsd"]), (&json!("fast"), &json!(0.006)), "{row}");
+    let lost = step(&row, "hedge_lost", "slow");
+    assert_eq!(lost["usage"], Value::Null, "it had no request: {row}");
+    assert_eq!(bed.usage(bed.slow).await["costTotal"]["current"], 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_waits_gets_signs_of_life_meanwhile() {
+    let env = [("TOLLGATE_PROXY_KEEPALIVE", "100ms")];
+    let bed = Bed::under(&env, "chat-compatible", json!({})).await;
+    bed.does(SLOW, json!({"delay_ms": NEVER})).await;
+    bed.does(FAST, json!({"first_byte_ms": 600})).await;
+    let reply = bed.ask().await;
+    assert!(is_complete(&reply), "{}", reply.1);
+    let (pings, rest) = reply.1.split_once("event: message_start").unwrap();
+    assert!(pings.matches("event: ping").count() >= 3, "{}", reply.1);
+    assert!(!rest.contains("event: message_start"), "{rest}");
+    assert_eq!(bed.records(2).await.0["providerName"], "fast");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn limits_of_the_caller_count_the_request_once() {
     let bed = Bed::new().await;
-    let fields = json!({"userId": bed.fixture.user_id, "rpm": 2, "limitConcurrentSessions": 1});
-    bed.fixture.gateway.admin("users/editUser", fields).await;
     bed.does(SLOW, json!({"delay_ms": NEVER})).await;
+    let edit = async |rpm: u32, sessions: u32| {
+        let user = bed.fixture.user_id;
+        let fields = json!({"userId": user, "rpm": rpm, "limitConcurrentSessions": sessions});
+        bed.fixture.gateway.admin("users/editUser", fields).await;
+    };
+    edit(0, 1).await;
     assert!(is_complete(&bed.ask().await));
+    edit(2, 0).await;
     assert!(is_complete(&bed.ask().await));
     assert_eq!(bed.ask().await.0, 429);
     assert_eq!(bed.asked().await, 4);
@@ -304,7 +358,11 @@ async fn the_second_provider_may_have_another_format() {
         assert!(is_complete(&reply), "{kind}: {}", reply.1);
         assert!(reply.1.contains("other side"), "{kind}: {}", reply.1);
         let (row, _) = bed.records(2).await;
-        assert_eq!((&row["providerName"], &row["costUsd"]), (&json!("fast"), &json!(0.006)), "{row}");
+        assert_eq!(
+            (&row["providerName"], &row["costUsd"]),
+            (&json!("fast"), &json!(0.006)),
+            "{row}"
+        );
         bed.fixture.upstream.stats("dropped=1").await;
     }
     // And the first one.

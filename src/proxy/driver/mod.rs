@@ -87,8 +87,7 @@ impl Service {
                     running.forwarding.arm_hedge(waiting);
                 }
                 let mut client = Client { service: self, session, ctx, hedge };
-                let opened =
-                    Wire::open(&mut client, &self.gateway.upstreams, &peer, waiting).await;
+                let opened = Wire::open(&mut client, &self.gateway.upstreams, &peer, waiting).await;
                 client.ctx.request.waited += waiting.elapsed();
                 match opened {
                     Ok(wire) => (peer, wire, None),

@@ -14,6 +14,7 @@ use super::client::Client;
 use super::hedge::{Begun, Flight, Hedge, Landed, begins};
 use super::waiter::{Wait, Waiter as _, before};
 use super::wire::unbounded;
+use crate::domain::ids::RequestId;
 use crate::otlp::AttemptEnd;
 use crate::proxy::connections::gone::unless_gone;
 use crate::proxy::exchange::Exchange;
@@ -112,7 +113,6 @@ impl Client<'_> {
         self.ctx.request.gateway.node.metrics.hedges.ended("failed");
         Ok(())
     }
-
 }
 
 /// What a step of the second attempt brings; never, if there is none.
@@ -140,7 +140,7 @@ pub(super) fn cancel(ctx: &mut Exchange, hedge: Hedge, why: &str, outcome: &'sta
     }
 }
 
-fn lost(ctx: &Exchange, attempt: &Attempt, id: crate::domain::ids::RequestId, why: &str) -> LostAttempt {
+fn lost(ctx: &Exchange, attempt: &Attempt, id: RequestId, why: &str) -> LostAttempt {
     let input = ctx.request.record.as_ref().map_or(0, |record| record.estimated_input());
     let model = ctx.forwarding().map(|now| Arc::clone(now.inbound.model_at(&attempt.provider)));
     LostAttempt {
@@ -173,6 +173,7 @@ impl Service {
         take_over(ctx, &mut hedge).await?;
         loop {
             if let Some(begun) = hedge.begun {
+                self.gateway.node.metrics.hedges.ended("second");
                 return Ok(*begun);
             }
             let waiting = Instant::now();
@@ -185,11 +186,15 @@ impl Service {
             let landed = match landed {
                 Ok(landed) => landed,
                 Err(e) => {
+                    self.gateway.node.metrics.hedges.ended("none");
                     ctx.aborted("cancelled");
                     return Err(ctx.attempt_failed(e));
                 }
             };
-            hedge.advance(session, ctx, landed).map_err(|e| ctx.attempt_failed(e))?;
+            if let Err(e) = hedge.advance(session, ctx, landed) {
+                self.gateway.node.metrics.hedges.ended("failed");
+                return Err(ctx.attempt_failed(e));
+            }
         }
     }
 }
@@ -206,13 +211,17 @@ async fn take_over(ctx: &mut Exchange, hedge: &mut Hedge) -> Result<()> {
     }
     // An attempt that failed is there only if it would be repeated.
     if let Some(first) = first.filter(|_| hedge.begun.is_some()) {
-        let end = AttemptEnd { at: ctx.request.started.elapsed(), status: first.incoming.status(), kind: "hedge_lost", usage: None };
+        let end = AttemptEnd {
+            at: ctx.request.started.elapsed(),
+            status: first.incoming.status(),
+            kind: "hedge_lost",
+            usage: None,
+        };
         ctx.request.trace_failure(|_| end);
         let why = format!("cancelled: the reply of “{}” began first", provider.name);
         let lost = lost(ctx, &first, hedge.id, &why);
         ctx.request.lost(lost, permit);
     }
-    ctx.request.gateway.node.metrics.hedges.ended("second");
     let running = ctx.running()?;
     next_peer::asks(running.request, running.forwarding, running.attempt);
     Ok(())

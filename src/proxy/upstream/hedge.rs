@@ -50,7 +50,8 @@ pub(in crate::proxy) async fn choose(
         }
         forwarding.hedges_with(at);
         let waited = millis(first.began.elapsed());
-        let why = format!("asked as well: “{}” sent nothing within {waited} ms", first.provider.name);
+        let why =
+            format!("asked as well: “{}” sent nothing within {waited} ms", first.provider.name);
         request.decide(&second.attempt.provider, DecisionStep::Hedged, &why);
         return Ok(Some(second));
     }
