@@ -5,9 +5,10 @@
 use std::sync::Arc;
 
 use super::context::{RequestContext, millis};
-use super::record::{AskedProvider, Ending};
+use super::record::{AskedProvider, Ending, OpenRecord};
 use super::settle;
 use crate::domain::ids::RequestId;
+use crate::domain::money::NanoUsd;
 use crate::domain::record::{Decision, DecisionStep, Record};
 use crate::formats::usage::Bill;
 use crate::limits::Permit;
@@ -27,75 +28,100 @@ pub(super) struct LostAttempt {
     pub why: String,
 }
 
+/// What it cost.
+struct Charged {
+    bill: Bill,
+    /// `None` = its model has no price.
+    cost: Option<NanoUsd>,
+    /// The price entry, if it is not the requested model's own.
+    price_model: Option<Arc<str>>,
+}
+
 impl RequestContext {
     /// Notes an attempt that lost, and what it cost. `permit`: that of the second attempt.
-    pub(super) fn lost(&mut self, lost: LostAttempt, permit: Option<Permit>) {
-        let LostAttempt { id, asked, model, status, bill, why } = lost;
-        let (at_ms, took_ms) = (self.elapsed_ms(), millis(asked.began.elapsed()));
-        let provider = Arc::clone(&asked.provider);
-        let upstream = Arc::clone(&asked.model);
+    pub(super) fn lost(&mut self, mut lost: LostAttempt, permit: Option<Permit>) {
+        let (at_ms, took_ms) = (self.elapsed_ms(), millis(lost.asked.began.elapsed()));
+        let provider = Arc::clone(&lost.asked.provider);
+        self.gateway.node.metrics.attempt(&provider.name, "hedge_lost");
         let Some(record) = &mut self.record else { return };
-        let snapshot = Arc::clone(&record.snapshot);
-        let mut bill = bill.and_then(|bill| record.bill_of_other(asked, bill));
-        let mut decision = Decision {
-            provider_id: Some(provider.id),
-            provider_name: provider.name.as_str().into(),
-            step: DecisionStep::HedgeLost,
-            detail: None,
-            status,
-            at_ms,
-            took_ms: Some(took_ms),
-            usage: bill.as_ref().map(|bill| bill.usage),
-        };
-        let multiplier = provider.multiplier();
-        let charged = bill.as_mut().map(|bill| {
-            let (price, cost) = settle::charge(&snapshot, [&model, &upstream], multiplier, bill);
-            (price.map(|price| price.model.clone()), cost)
-        });
-        let said = match charged.as_ref().map(|(_, cost)| cost) {
-            None => why,
+        let charged = charge(record, &mut lost);
+        let (id, why) = (lost.id, &lost.why);
+        let said = match charged.as_ref().map(|charged| charged.cost) {
+            None => why.clone(),
             Some(None) => format!("{why}; its cost is not known: no price (request {id})"),
             Some(Some(cost)) => format!("{why}; it cost the gateway {cost} USD (request {id})"),
         };
-        decision.detail = Some(said.as_str().into());
-        record.decisions.push(decision);
-        let admitted = record.permit.as_ref().and_then(Permit::admitted);
-        let gateway = &self.gateway;
-        gateway.node.metrics.attempt(&provider.name, "hedge_lost");
-        let Some((bill, (price, cost))) = bill.zip(charged) else { return };
-        gateway.node.metrics.hedges.lost(&provider.name, cost);
-        if let Some(permit) = permit {
-            permit.settle_cancelled(self.now(), cost.unwrap_or_default(), provider.id);
-        }
-        let ending = Ending {
-            error: Some(format!("of request {}: {said}", self.id)),
-            ..Ending::client_aborted()
-        };
-        let other = price.filter(|price| **price != *model);
-        let row = Record {
-            request_id: id,
-            admitted_ms: admitted.map_or(0, |at| at.since(self.started_at)),
+        record.decisions.push(Decision {
             provider_id: Some(provider.id),
-            provider_name: Some(provider.name.as_str().into()),
-            provider_format: Some(provider.kind.format()),
-            endpoint: format!("{}#hedge", self.head.endpoint).into(),
-            upstream_model: Some(upstream).filter(|upstream| *upstream != model),
-            model,
-            streamed: true,
-            usage: bill.usage,
-            cost,
-            price_model: other.map(|price| price.as_str().into()),
-            parts: bill.parts,
-            cost_multiplier: multiplier,
-            estimated: bill.estimated,
-            duration_ms: took_ms,
-            attempts: 1,
-            user_agent: None,
-            client_addr: None,
-            ..settle::of_stranger(self, &ending)
-        };
-        if let Err(e) = gateway.ledger.append(&row) {
+            provider_name: provider.name.as_str().into(),
+            step: DecisionStep::HedgeLost,
+            detail: Some(said.as_str().into()),
+            status: lost.status,
+            at_ms,
+            took_ms: Some(took_ms),
+            usage: charged.as_ref().map(|charged| charged.bill.usage),
+        });
+        let Some(charged) = charged else { return };
+        self.gateway.node.metrics.hedges.lost(&provider.name, charged.cost);
+        if let Some(permit) = permit {
+            permit.settle_cancelled(self.now(), charged.cost.unwrap_or_default(), provider.id);
+        }
+        let row = row(self, lost, charged, &said);
+        if let Err(e) = self.gateway.ledger.append(&row) {
             tracing::error!(request_id = %id, error = %e, "the journal did not take a record");
         }
+    }
+}
+
+/// Prices an attempt that lost, as if it had answered.
+fn charge(record: &mut OpenRecord, lost: &mut LostAttempt) -> Option<Charged> {
+    let AskedProvider { provider, model, began, .. } = &lost.asked;
+    let asked = AskedProvider {
+        provider: Arc::clone(provider),
+        model: Arc::clone(model),
+        began: *began,
+        reply: None,
+    };
+    let mut bill = record.bill_of_other(asked, lost.bill.take()?)?;
+    let (names, multiplier) = ([&*lost.model, &**model], provider.multiplier());
+    let (price, cost) = settle::charge(&record.snapshot, names, multiplier, &mut bill);
+    let other = price.filter(|price| *price.model != *lost.model);
+    Some(Charged { cost, price_model: other.map(|price| price.model.as_str().into()), bill })
+}
+
+/// The row of the ledger. It counts in the windows and sums that the request counts in.
+fn row(ctx: &RequestContext, lost: LostAttempt, charged: Charged, said: &str) -> Record {
+    let LostAttempt {
+        id,
+        asked: AskedProvider { provider, model: upstream, began, .. },
+        model,
+        ..
+    } = lost;
+    let Charged { bill, cost, price_model } = charged;
+    let permit = ctx.record.as_ref().and_then(|record| record.permit.as_ref());
+    let admitted = permit.and_then(Permit::admitted);
+    let why = Some(format!("of request {}: {said}", ctx.id));
+    let ending = Ending { error: why, ..Ending::client_aborted() };
+    Record {
+        request_id: id,
+        admitted_ms: admitted.map_or(0, |at| at.since(ctx.started_at)),
+        provider_id: Some(provider.id),
+        provider_name: Some(provider.name.as_str().into()),
+        provider_format: Some(provider.kind.format()),
+        endpoint: format!("{}#hedge", ctx.head.endpoint).into(),
+        upstream_model: Some(upstream).filter(|upstream| *upstream != model),
+        model,
+        streamed: true,
+        usage: bill.usage,
+        cost,
+        price_model,
+        parts: bill.parts,
+        cost_multiplier: provider.multiplier(),
+        estimated: bill.estimated,
+        duration_ms: millis(began.elapsed()),
+        attempts: 1,
+        user_agent: None,
+        client_addr: None,
+        ..settle::of_stranger(ctx, &ending)
     }
 }

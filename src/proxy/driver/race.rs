@@ -17,7 +17,7 @@ use super::wire::unbounded;
 use crate::domain::ids::RequestId;
 use crate::otlp::AttemptEnd;
 use crate::proxy::connections::gone::unless_gone;
-use crate::proxy::exchange::Exchange;
+use crate::proxy::exchange::{Exchange, took_to_begin};
 use crate::proxy::hedge_bill::LostAttempt;
 use crate::proxy::record::AskedProvider;
 use crate::proxy::service::Service;
@@ -101,6 +101,7 @@ impl Client<'_> {
             let (request, forwarding) = self.ctx.parts()?;
             match next_peer::begin(self.session, request, forwarding, attempt).await {
                 Ok(()) => {
+                    self.ctx.request.tried();
                     hedge.restart(&self.ctx.request);
                     *self.hedge = Some(hedge);
                     return Ok(());
@@ -218,6 +219,7 @@ async fn take_over(ctx: &mut Exchange, hedge: &mut Hedge) -> Result<()> {
             usage: None,
         };
         ctx.request.trace_failure(|_| end);
+        took_to_begin(&ctx.request, &first);
         let why = format!("cancelled: the reply of “{}” began first", provider.name);
         let lost = lost(ctx, &first, hedge.id, &why);
         ctx.request.lost(lost, permit);

@@ -13,7 +13,8 @@ use super::money::NanoUsd;
 use super::part::Part;
 use super::usage::Usage;
 
-/// One request, as billed and as logged. Every authenticated request leaves exactly one.
+/// One request, as billed and as logged. Every authenticated request leaves exactly one. An attempt
+/// that the gateway made beside it and cancelled has one too, if it cost something (`#hedge`).
 ///
 /// It is written to the local journal (a new field: `ledger::encoding` too), and from there to the
 /// database.
