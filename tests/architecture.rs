@@ -47,7 +47,7 @@ const PROXY: [&[&str]; 12] = [
     &["context"],
     &["cold_cache", "held"],
     &["reply", "settle", "trace"],
-    &["connections", "late_bill", "request"],
+    &["connections", "hedge_bill", "late_bill", "request"],
     &["websocket"],
     &["batches", "local", "upstream"],
     &["polling", "probes"],

@@ -4,7 +4,7 @@ use super::backend::CounterBackend;
 use super::charge::{Charge, CountedRequest, Settlement};
 use super::standing::Standing;
 use crate::domain::clock::Timestamp;
-use crate::domain::ids::ProviderId;
+use crate::domain::ids::{ProviderId, RequestId};
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
 
@@ -74,6 +74,32 @@ impl Permit {
         let entered = self.backend.enter(charge, provider, now).await;
         self.at = entered.then_some(provider.id);
         entered
+    }
+
+    /// A permit for the same request at a second provider, which it asks at the same time. It counts
+    /// at that provider only: the caller's limits count the request once. `request`: an id of its
+    /// own, by which shared counters know it.
+    pub fn beside(&self, request: RequestId) -> Option<Self> {
+        let charge = self.charge.as_ref()?;
+        let charge = Charge {
+            request,
+            user: None,
+            slot: charge.slot.clone(),
+            reserved: charge.reserved,
+            admitted: charge.admitted,
+            minute: None,
+            asks: None,
+        };
+        Some(Self::new(self.backend.clone(), CountedRequest::alone(charge)))
+    }
+
+    /// Ends a request that leaves its provider before its reply is complete: what it cost counts at
+    /// `provider`, and the place is free as if it had not been taken.
+    pub fn settle_cancelled(mut self, now: Timestamp, cost: NanoUsd, provider: ProviderId) {
+        if let (Some(charge), Some(at)) = (&self.charge, self.at.take()) {
+            self.backend.withdraw(charge, at, self.backend.time(now));
+        }
+        self.settle(now, cost, Some(provider));
     }
 
     /// Ends the request: the actual cost replaces the reservation, in the windows of the admission.

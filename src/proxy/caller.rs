@@ -1,6 +1,7 @@
 //! The caller of a request.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::domain::ids::{KeyId, UserId};
 use crate::domain::key::Key;
@@ -33,6 +34,14 @@ impl Principal {
         match self {
             Self::Key { key, .. } => settings.strategy_of(&key.provider_group),
             Self::Admin => Strategy::Weighted,
+        }
+    }
+
+    /// How long the first provider of a stream may send nothing until a second one is asked.
+    pub fn hedge_after(&self, settings: &SystemSettings) -> Option<Duration> {
+        match self {
+            Self::Key { key, .. } => settings.hedge_after_of(&key.provider_group),
+            Self::Admin => None,
         }
     }
 

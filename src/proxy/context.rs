@@ -195,6 +195,13 @@ impl RequestContext {
         }
     }
 
+    /// Counts an attempt whose reply the client does not get.
+    pub fn tried(&mut self) {
+        if let Some(record) = &mut self.record {
+            record.attempts += 1;
+        }
+    }
+
     /// The gateway answers in the place of the providers that were asked.
     pub fn answers_itself(&mut self, why: &str) {
         if let Some(record) = &mut self.record {

@@ -68,6 +68,20 @@ impl Exchange {
         }
     }
 
+    /// The request and its place in the plan.
+    ///
+    /// # Errors
+    /// When the request is not planned.
+    pub fn parts(&mut self) -> Result<(&mut RequestContext, &mut Forwarding)> {
+        let forwarding = self.forwarding.as_deref_mut().ok_or_else(out_of_order)?;
+        Ok((&mut self.request, forwarding))
+    }
+
+    /// Puts another attempt in the place of the current one, which is returned.
+    pub fn replace_attempt(&mut self, attempt: Option<Box<Attempt>>) -> Option<Box<Attempt>> {
+        std::mem::replace(&mut self.attempt, attempt)
+    }
+
     /// The peer of the next attempt (`upstream_peer`).
     ///
     /// # Errors
@@ -122,16 +136,8 @@ impl Exchange {
         let first_byte = request.started.elapsed();
         if let Some(record) = &mut request.record {
             record.first_byte = Some(first_byte);
-            if let (Some(attempt), Some(body)) = (&self.attempt, &record.body)
-                && record.caller.strategy(&record.snapshot.settings) == Strategy::Fastest
-            {
-                let took = attempt.began.elapsed();
-                request.gateway.first_bytes.note(
-                    attempt.provider.id,
-                    &body.model,
-                    body.stream,
-                    took,
-                );
+            if let Some(attempt) = &self.attempt {
+                took_to_begin(request, attempt);
             }
         }
         if let Some(trace) = &mut request.trace {
@@ -308,6 +314,17 @@ impl Drop for Exchange {
         if self.request.is_open() {
             self.cut_off(&Ending::internal("the request was cut off inside the gateway"));
         }
+    }
+}
+
+/// Notes how long a provider took until its reply began, or until it was cancelled.
+pub(super) fn took_to_begin(request: &RequestContext, attempt: &Attempt) {
+    let Some(record) = &request.record else { return };
+    if let Some(body) = &record.body
+        && record.caller.strategy(&record.snapshot.settings) == Strategy::Fastest
+    {
+        let (took, first_bytes) = (attempt.began.elapsed(), &request.gateway.first_bytes);
+        first_bytes.note(attempt.provider.id, &body.model, body.stream, took);
     }
 }
 

@@ -25,6 +25,7 @@ mod upstream;
 mod websocket;
 
 pub mod connections;
+mod hedge_bill;
 mod late_bill;
 pub mod request;
 

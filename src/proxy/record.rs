@@ -132,6 +132,14 @@ impl OpenRecord {
         self.bill = noted;
     }
 
+    /// What an attempt is billed by whose reply the client does not get.
+    pub fn bill_of_other(&mut self, other: AskedProvider, bill: Bill) -> Option<Bill> {
+        let (asked, kept) = (self.asked.replace(other), self.bill.take());
+        self.note_bill(Some(bill));
+        self.asked = asked;
+        std::mem::replace(&mut self.bill, kept)
+    }
+
     /// What a reply of an endpoint is charged for: tokens or units.
     fn count_units(&self, bill: &mut Bill) {
         let asked = self.body.as_ref().and_then(|body| Some((body, body.ask.as_ref()?)));

@@ -359,7 +359,7 @@ pub(super) fn end_trace_of_stranger(ctx: &mut RequestContext, ending: &Ending) {
 }
 
 /// A request without a record, as one.
-fn of_stranger(ctx: &RequestContext, ending: &Ending) -> Record {
+pub(super) fn of_stranger(ctx: &RequestContext, ending: &Ending) -> Record {
     Record {
         request_id: ctx.id,
         started_at: ctx.started_at,

@@ -23,6 +23,7 @@ use super::connections::ConnectionMetrics;
 use super::credentials::CredentialMetrics;
 use super::exemplars::Exemplars;
 use super::forget::forget;
+use super::hedges::HedgeMetrics;
 use super::jobs::JobMetrics;
 use super::journal::JournalMetrics;
 use super::labels::{ReplyTimes, RequestCounts};
@@ -89,6 +90,8 @@ pub struct Metrics {
     breakdowns: Breakdowns,
     parts: PartMetrics,
     cache_misses: CacheMissMetrics,
+    /// Second providers that were asked beside the first.
+    pub hedges: HedgeMetrics,
     unpriced: IntCounter,
     /// Models without a price that were asked for.
     pub unpriced_models: IntGauge,
@@ -171,6 +174,7 @@ impl Metrics {
             breakdowns: Breakdowns::register(&on, per_user, per_key)?,
             parts: PartMetrics::register(&on)?,
             cache_misses: CacheMissMetrics::register(&on)?,
+            hedges: HedgeMetrics::register(&on)?,
             unpriced: on.counter(
                 "tollgate_unpriced_requests_total",
                 "Requests with tokens but no price, or with a part that has none.",
@@ -296,6 +300,7 @@ impl Metrics {
         forget(&self.tokens, &keep);
         forget(&self.cost, &keep);
         forget(&self.notional_cost, &keep);
+        self.hedges.keep(&keep);
         self.provider_health.keep(&keep);
     }
 

@@ -17,6 +17,7 @@ mod credentials;
 mod exemplars;
 mod forget;
 mod forward;
+mod hedges;
 mod jobs;
 mod journal;
 mod json_line;

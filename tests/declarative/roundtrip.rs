@@ -96,7 +96,7 @@ async fn singles(bed: &Bed, rng: &mut Rng) {
     let settings = json!({"siteTitle": text(rng), "enableAutoCleanup": rng.bool(), "cleanupRetentionDays": rng.u32(1..365),
         "cleanupSchedule": "4:05", "currencyDisplay": "€",
         "groupFeatures": [{"group": "gold", "allowed": ["maps"], "denied": ["hosted_tools"], "strategy": "cheapest",
-            "aliases": [{"name": "fast", "models": ["m", "n"], "degradeModels": ["o"], "degradeAt": 90}]}]});
+            "aliases": [{"name": "fast", "models": ["m", "n"], "degradeModels": ["o"], "degradeAt": 90}], "hedgeAfterMs": 2500}]});
     gateway.admin("system-config/saveSystemSettings", settings).await;
     let settings = json!({"enabled": rng.bool(), "costAlertThreshold": "0.85", "dailyLeaderboardWebhook": "https://a.example/b/c?d=e",
         "webhookSecret": "a-secret-of-some-length"});

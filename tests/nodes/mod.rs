@@ -16,6 +16,7 @@ mod commit;
 mod end;
 mod failover;
 mod frozen;
+mod hedges;
 mod jobs;
 mod keys;
 mod late;

@@ -482,9 +482,9 @@ async fn only_known_features_are_stored() {
         {"group": "b", "allowed": ["speed"]}, {"group": "c"}, {"group": "d", "strategy": "fastest"}]});
     let saved = fixture.gateway.admin("system-config/saveSystemSettings", groups).await;
     let expected = json!([
-        {"group": "a", "allowed": [], "denied": ["mcp"], "strategy": "weighted", "aliases": []},
-        {"group": "b", "allowed": ["speed"], "denied": ["maps"], "strategy": "weighted", "aliases": []},
-        {"group": "d", "allowed": [], "denied": [], "strategy": "fastest", "aliases": []}]);
+        {"group": "a", "allowed": [], "denied": ["mcp"], "strategy": "weighted", "aliases": [], "hedgeAfterMs": null},
+        {"group": "b", "allowed": ["speed"], "denied": ["maps"], "strategy": "weighted", "aliases": [], "hedgeAfterMs": null},
+        {"group": "d", "allowed": [], "denied": [], "strategy": "fastest", "aliases": [], "hedgeAfterMs": null}]);
     assert_eq!(saved["groupFeatures"], expected);
     for wrong in [
         json!([{"group": "a", "deny": []}]),

@@ -39,6 +39,7 @@ mod fault;
 mod features;
 pub mod fixture;
 mod header_lists;
+mod hedge;
 mod hooks;
 mod hop_by_hop;
 mod listeners;

@@ -20,7 +20,7 @@ pub fn features(list: &Patch<FeatureList>) -> Patch<FeatureSet> {
 
 /// What requests of the keys of one group may use.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct GroupFields {
     /// The group's name, as keys list it.
     pub group: NameText<1, 64>,
@@ -37,6 +37,10 @@ pub struct GroupFields {
     /// provider serves.
     #[serde(default = "no_aliases")]
     pub aliases: List<AliasFields, 0, 100>,
+    /// Milliseconds after which a second provider is asked for a stream of which the first one has
+    /// sent nothing yet; the first to send content gives the reply. `null` = never.
+    #[serde(default)]
+    pub hedge_after_ms: Option<Whole<u32, 100, 60_000, 1_000>>,
 }
 
 /// What one name stands for.
@@ -89,6 +93,7 @@ impl Plain for GroupFields {
         let set = |list: FeatureList| list.plain().into_iter().collect();
         let features = FeaturePolicy { allowed: set(self.allowed), denied: set(self.denied) };
         let (group, aliases) = (self.group.plain(), self.aliases.plain());
-        GroupFeatures { group, features, strategy: self.strategy.0, aliases }
+        let hedge_after_ms = self.hedge_after_ms.map(|ms| ms.0);
+        GroupFeatures { group, features, strategy: self.strategy.0, aliases, hedge_after_ms }
     }
 }

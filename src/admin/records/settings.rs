@@ -70,6 +70,9 @@ pub struct GroupRecord {
     pub strategy: &'static str,
     /// Its names for models.
     pub aliases: Vec<AliasRecord>,
+    /// Milliseconds after which a second provider is asked for a stream that has not begun; `null` =
+    /// never.
+    pub hedge_after_ms: Option<u32>,
 }
 
 /// What one name stands for.
@@ -98,7 +101,8 @@ impl GroupRecord {
         let (allowed, denied) = (of.features.allowed.names(), of.features.denied.names());
         let (group, strategy) = (of.group.clone(), of.strategy.as_str());
         let aliases = of.aliases.iter().map(AliasRecord::new).collect();
-        Self { group, allowed, denied, strategy, aliases }
+        let hedge_after_ms = of.hedge_after_ms;
+        Self { group, allowed, denied, strategy, aliases, hedge_after_ms }
     }
 }
 

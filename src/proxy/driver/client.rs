@@ -11,53 +11,33 @@ use bytes::Bytes;
 use pingora::Result;
 use pingora::proxy::{ProxyHttp as _, Session};
 
+use super::hedge::Hedge;
+use super::waiter::{Wait, Waiter, before};
 use crate::formats::ping::ping;
 use crate::proxy::connections::gone::unless_gone;
 use crate::proxy::exchange::Exchange;
 use crate::proxy::reply::client_head;
 use crate::proxy::service::{Service, bounded};
 
-/// A wait that begins.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Wait {
-    /// When it begins. The driver measures it anyway: each reading of the clock costs a hundred
-    /// instructions, and a request waits four times.
-    pub now: Instant,
-    /// `None`: without a bound.
-    pub until: Option<Instant>,
-    /// The client has closed its connection, and the work continues.
-    pub detached: bool,
-}
-
-impl Wait {
-    /// Without a bound.
-    pub(super) const fn from(now: Instant) -> Self {
-        Self { now, until: None, detached: false }
-    }
-}
-
 /// The client of an attempt.
 pub(super) struct Client<'a> {
     pub service: &'a Service,
     pub session: &'a mut Session,
     pub ctx: &'a mut Box<Exchange>,
+    /// The attempt at a second provider, which goes on beside.
+    pub hedge: &'a mut Option<Box<Hedge>>,
 }
 
-impl Client<'_> {
-    /// Runs `work` until it ends, or `until` is reached (`None`).
-    ///
-    /// One timer serves both `until` and the next sign of life. `wait.detached`: the client has
-    /// closed its connection, and `work` continues.
-    ///
-    /// # Errors
-    /// When the client closes its connection.
-    pub(super) async fn on<T>(
+impl Waiter for Client<'_> {
+    /// One timer serves `until`, the next sign of life, and the time of a second provider.
+    /// `wait.detached`: the client has closed its connection, and `work` continues.
+    async fn on<T: Send>(
         &mut self,
         wait: Wait,
-        mut work: Pin<&mut impl Future<Output = T>>,
+        mut work: Pin<&mut (impl Future<Output = T> + Send)>,
     ) -> Result<Option<T>> {
         let Wait { mut now, until, detached } = wait;
-        loop {
+        while self.hedge.is_none() {
             let due = self.due().filter(|_| !detached);
             let next = [until, due].into_iter().flatten().min();
             let step = before(now, next, work.as_mut());
@@ -67,18 +47,36 @@ impl Client<'_> {
             if due.is_none() || next != due {
                 return Ok(None);
             }
+            now = Instant::now();
+            if self.wants_hedge(now) {
+                break;
+            }
             // Boxed: a stream needs no memory for this.
             Box::pin(self.ping()).await?;
             now = Instant::now();
         }
+        Box::pin(self.race(Wait { now, ..wait }, work)).await
     }
 
-    fn due(&self) -> Option<Instant> {
+    fn needs_new_connection(&mut self) -> Result<()> {
+        self.ctx.running()?.attempt.fresh = true;
+        Ok(())
+    }
+}
+
+impl Client<'_> {
+    /// Whether a second provider is to be asked now.
+    fn wants_hedge(&self, now: Instant) -> bool {
+        let at = self.ctx.forwarding().and_then(|forwarding| forwarding.keepalive.hedge_at);
+        at.is_some_and(|at| at <= now)
+    }
+
+    pub(super) fn due(&self) -> Option<Instant> {
         self.ctx.forwarding()?.keepalive.due()
     }
 
-    async fn ping(&mut self) -> Result<()> {
-        let Self { service, session, ctx } = self;
+    pub(super) async fn ping(&mut self) -> Result<()> {
+        let Self { service, session, ctx, .. } = self;
         let keepalive = &mut ctx.running()?.forwarding.keepalive;
         if !std::mem::replace(&mut keepalive.has_head, true) {
             let mut head = client_head::of_waiting(session, &ctx.request)?;
@@ -89,20 +87,5 @@ impl Client<'_> {
         bounded(&ctx.request, session.write_response_body(Some(sign), false)).await?;
         ctx.running()?.forwarding.keepalive.wrote(Instant::now(), true);
         Ok(())
-    }
-}
-
-/// Waits from `now` for `work` until then; `None` for the time = without a bound.
-async fn before<T>(
-    now: Instant,
-    until: Option<Instant>,
-    work: Pin<&mut impl Future<Output = T>>,
-) -> Option<T> {
-    match until {
-        Some(until) => {
-            let left = until.saturating_duration_since(now);
-            pingora::time::timeout(left, work).await.ok()
-        }
-        None => Some(work.await),
     }
 }

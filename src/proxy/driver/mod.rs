@@ -9,9 +9,13 @@
 //! See docs/decisions/01-own-driver.md.
 
 mod client;
+mod hedge;
+mod opening;
 mod over_socket;
+mod race;
 mod sending;
 mod up;
+mod waiter;
 mod wire;
 
 use std::time::{Duration, Instant};
@@ -25,7 +29,8 @@ use pingora::upstreams::peer::HttpPeer;
 use pingora::{ErrorSource, Result};
 
 use self::client::Client;
-use self::wire::Wire;
+use self::hedge::{Begun, Hedge, is_outrun};
+use self::wire::{ReplyPiece, Wire};
 use crate::config::OnAbort;
 use crate::policy::failure::NetworkFailure;
 use crate::proxy::exchange::Exchange;
@@ -36,57 +41,97 @@ use crate::proxy::upstream::incoming::Incoming;
 use crate::proxy::upstream::tool_check;
 
 impl Service {
-    /// Picks a peer and exchanges the request for a reply, until the client has the complete reply.
+    /// The attempts, in the shape of Pingora's own retry loop (pingora-proxy 0.9.1, lib.rs:1148).
     ///
     /// # Errors
-    /// What ended the exchange; `retry` says whether another attempt follows.
-    pub(in crate::proxy) async fn proxy_to_upstream(
+    /// What ended the last one.
+    pub(in crate::proxy) async fn ask_providers(
         &self,
         session: &mut Session,
         ctx: &mut Box<Exchange>,
     ) -> Result<()> {
-        let peer = self.upstream_peer(session, ctx).await?;
-        let link = ctx.running()?.attempt.link()?;
-        let waiting = Instant::now();
-        let mut client = Client { service: self, session, ctx };
-        let opened = Wire::open(&mut client, &self.gateway.upstreams, &peer, waiting).await;
-        client.ctx.request.waited += waiting.elapsed();
-        let wire = match opened {
-            Ok(wire) => wire,
-            Err(e) => return Err(self.fail_to_connect(session, &peer, ctx, e)),
+        let mut hedge = None;
+        while let Err(e) = self.proxy_to_upstream(session, ctx, &mut hedge).await {
+            if !e.retry() {
+                if let Some(hedge) = hedge.take() {
+                    race::cancel(ctx, *hedge, "cancelled: the request ended", "none");
+                }
+                return Err(e);
+            }
+        }
+        Ok(())
+    }
+
+    /// Picks a peer and exchanges the request for a reply, until the client has the complete reply.
+    /// `hedge`: the attempt at a second provider, which becomes the only one if this one fails.
+    ///
+    /// # Errors
+    /// What ended the exchange; `retry` says whether another attempt follows.
+    async fn proxy_to_upstream(
+        &self,
+        session: &mut Session,
+        ctx: &mut Box<Exchange>,
+        hedge: &mut Option<Box<Hedge>>,
+    ) -> Result<()> {
+        let (peer, wire, begun) = match hedge.take() {
+            Some(second) => {
+                let begun = Box::pin(self.hedged(session, ctx, *second)).await?;
+                let Begun { wire, peer, head, first } = begun;
+                (peer, *wire, Some((head, Box::new(first))))
+            }
+            None => {
+                let peer = self.upstream_peer(session, ctx).await?;
+                let running = ctx.running()?;
+                let waiting = Instant::now();
+                if !running.attempt.provider.websocket {
+                    running.forwarding.arm_hedge(waiting);
+                }
+                let mut client = Client { service: self, session, ctx, hedge };
+                let opened = Wire::open(&mut client, &self.gateway.upstreams, &peer, waiting).await;
+                client.ctx.request.waited += waiting.elapsed();
+                match opened {
+                    Ok(wire) => (peer, wire, None),
+                    Err(e) if is_outrun(&e) => return Err(e),
+                    Err(e) => return Err(self.fail_to_connect(session, &peer, ctx, e)),
+                }
+            }
         };
+        let link = ctx.running()?.attempt.link()?;
         let reused = wire.is_reused();
-        let mut driver = Driver { client, wire };
-        let done = driver.exchange(&peer).await;
-        if let Err(e) = &done
-            && *e.esource() == ErrorSource::Downstream
-        {
-            driver.abort().await;
+        let client = Client { service: self, session, ctx, hedge };
+        let mut driver = Driver { client, wire, first: None };
+        let done = match begun {
+            None => driver.exchange(&peer).await,
+            Some((head, first)) => {
+                driver.first = Some(first);
+                driver.forward_reply(head).await
+            }
+        };
+        if let Err(e) = &done {
+            if is_outrun(e) {
+                // Its connection is closed.
+                return done;
+            }
+            if *e.esource() == ErrorSource::Downstream {
+                driver.abort().await;
+            }
         }
         driver.wire.close(&self.gateway.upstreams, &link).await;
         done.map_err(|e| self.error_while_proxy(&peer, session, e, ctx, reused))
     }
 }
 
-/// A piece of a reply.
-struct ReplyPiece {
-    /// For the client.
-    body: Option<Bytes>,
-    /// Whether it is the last.
-    end: bool,
-    /// Bytes that came from the provider.
-    received: usize,
-}
-
 /// An attempt over an open connection to its provider.
 struct Driver<'a> {
     client: Client<'a>,
     wire: Wire,
+    /// What came of the reply before, if its provider was the second one.
+    first: Option<Box<ReplyPiece>>,
 }
 
 impl Driver<'_> {
     async fn exchange(&mut self, peer: &HttpPeer) -> Result<()> {
-        let Client { service, session, ctx } = &mut self.client;
+        let Client { service, session, ctx, .. } = &mut self.client;
         let (socket, digest) = self.wire.identity();
         let reused = self.wire.is_reused();
         service.connected_to_upstream(session, reused, peer, socket, digest, ctx).await?;
@@ -96,7 +141,7 @@ impl Driver<'_> {
     }
 
     async fn send(&mut self) -> Result<()> {
-        let Client { service, session, ctx } = &mut self.client;
+        let Client { service, session, ctx, .. } = &mut self.client;
         // The hook replaces all of it but the version.
         let (mut blank, ()) = http::Request::new(()).into_parts();
         blank.version = if self.wire.is_http2() { Version::HTTP_2 } else { Version::HTTP_11 };
@@ -109,6 +154,8 @@ impl Driver<'_> {
             let Some(piece) = piece else { break };
             body.push(piece);
         }
+        // While the provider takes the request, it is not late.
+        ctx.running()?.forwarding.keepalive.hedge_at = None;
         let waiting = Instant::now();
         let sent = self.wire.send(&mut self.client, head, &body, waiting).await;
         let took = waiting.elapsed();
@@ -119,6 +166,9 @@ impl Driver<'_> {
         if self.wire.is_sent() {
             running.forwarding.was_alive(took);
             running.attempt.was_sent(took);
+            if !self.wire.is_socket() {
+                running.forwarding.arm_hedge(waiting + took);
+            }
         }
         sent
     }
@@ -128,7 +178,7 @@ impl Driver<'_> {
         let bound = self.client.ctx.running()?.attempt.bound();
         let waiting = Instant::now();
         let head = self.wire.head(&mut self.client, bound, waiting).await;
-        let Client { service, session, ctx } = &mut self.client;
+        let Client { service, session, ctx, .. } = &mut self.client;
         ctx.request.waited += waiting.elapsed();
         let mut head = head?;
         service.upstream_response_filter(session, &mut head, ctx).await?;
@@ -145,12 +195,15 @@ impl Driver<'_> {
                 // Boxed: a stream needs no memory for this.
                 Box::pin(self.check(&mut body)).await?;
             }
-            let Client { service, session, ctx } = &mut self.client;
+            let Client { service, session, ctx, hedge } = &mut self.client;
             if let Some(head) = held_head.as_mut() {
                 let mut running = ctx.running()?;
                 let Some(released) = running.hold(body, end)? else { continue };
                 let keepalive = &mut running.forwarding.keepalive;
                 let has_head = std::mem::replace(&mut keepalive.has_head, true);
+                if let Some(hedge) = hedge.take() {
+                    race::cancel(ctx, *hedge, "cancelled: the other reply began first", "first");
+                }
                 ctx.release(end.then_some(released.len()));
                 body = Some(released);
                 if !has_head {
@@ -210,11 +263,14 @@ impl Driver<'_> {
 
     /// The next piece from the provider, as the client's bytes.
     async fn receive(&mut self) -> Result<ReplyPiece> {
+        if let Some(first) = self.first.take() {
+            return Ok(*first);
+        }
         let bound = self.client.ctx.running()?.attempt.bound();
         let waiting = Instant::now();
         let piece = self.wire.piece(&mut self.client, bound, waiting).await;
         let took = waiting.elapsed();
-        let Client { service, session, ctx } = &mut self.client;
+        let Client { service, session, ctx, .. } = &mut self.client;
         let running = ctx.running()?;
         running.request.waited += took;
         let (mut body, end) = match piece {
@@ -237,6 +293,9 @@ impl Driver<'_> {
     /// received the complete request, it is always stopped. If the usage is known, nothing more is
     /// read. What is said of a batch that is made is always read: it cannot be stopped.
     async fn abort(&mut self) {
+        if let Some(hedge) = self.client.hedge.take() {
+            race::cancel(self.client.ctx, *hedge, "cancelled: the client left", "none");
+        }
         let ctx = &mut self.client.ctx;
         let is_error =
             ctx.running().is_ok_and(|now| matches!(now.attempt.incoming, Incoming::Error(_)));
@@ -292,7 +351,7 @@ mod tests {
 
     #[test]
     fn what_lives_as_long_as_a_stream_is_small() {
-        let exchange = size(Service::proxy_to_upstream);
+        let exchange = size(Service::ask_providers);
         assert!(exchange <= 3840, "each stream takes {exchange} bytes");
         assert!(size_of::<Exchange>() <= 512, "each request takes {} bytes", size_of::<Exchange>());
     }

@@ -15,17 +15,13 @@ use pingora::protocols::Digest;
 use pingora::upstreams::peer::HttpPeer;
 use pingora::{Error, ErrorType, Result, RetryType};
 
-use super::client::{Client, Wait};
-use super::over_socket::OverSocket;
 use super::sending::SendResult;
 use super::up::Up;
+use super::waiter::{Wait, Waiter};
 use crate::policy::failure::NetworkFailure;
-use crate::proxy::body_budget::BodyReservation;
 use crate::proxy::context::millis;
 use crate::proxy::ready;
 use crate::proxy::upstream::failure::Failure;
-use crate::proxy::upstream::running::Running;
-use crate::proxy::upstream::socket_wanted;
 use crate::proxy::upstream::timing::Bound;
 use crate::upstream::proxy_error::{ProxyError, ProxyFault};
 use crate::upstream::{Link, Upstreams};
@@ -43,6 +39,16 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 const JOIN_MAX: usize = 64 * 1024;
 /// Room for the pieces that are joined first: a burst of fifty events needs no second allocation.
 const JOIN_ROOM: usize = 16 * 1024;
+
+/// A piece of a reply.
+pub(super) struct ReplyPiece {
+    /// For the client.
+    pub body: Option<Bytes>,
+    /// Whether it is the last.
+    pub end: bool,
+    /// Bytes that came from the provider.
+    pub received: usize,
+}
 
 /// An open exchange with a provider.
 pub(in crate::proxy) struct Wire {
@@ -130,54 +136,19 @@ impl Wire {
     ///
     /// # Errors
     /// When none can be opened in time, or the client closes its connection.
-    pub(in crate::proxy) async fn open(
-        client: &mut Client<'_>,
+    pub(in crate::proxy) async fn over_http(
+        waiter: &mut impl Waiter,
         upstreams: &Upstreams,
         peer: &HttpPeer,
         began: Instant,
     ) -> Result<Self> {
-        if client.ctx.running()?.attempt.provider.websocket
-            // Boxed: other requests need no memory for this.
-            && let Some(socket) = Box::pin(Self::socket(client, upstreams, peer, began)).await?
-        {
-            let reused = socket.is_used();
-            return Ok(Self::new(Up::Socket(Box::new(socket)), reused));
-        }
         let connecting = pin!(upstreams.connect(peer));
-        let (up, reused) = unbounded(client.on(Wait::from(began), connecting).await)?
+        let (up, reused) = unbounded(waiter.on(Wait::from(began), connecting).await)?
             .map_err(|e| connect_failure(e, peer, began.elapsed()))?;
         Ok(Self::new(Up::Http(Box::new(up)), reused))
     }
 
-    /// The WebSocket of the request's session; `None`: the request goes over HTTP.
-    async fn socket(
-        client: &mut Client<'_>,
-        upstreams: &Upstreams,
-        peer: &HttpPeer,
-        began: Instant,
-    ) -> Result<Option<OverSocket>> {
-        let Some(wanted) = socket_wanted::of(client.session, client.ctx.running()?) else {
-            return Ok(None);
-        };
-        let Running { request, forwarding, attempt } = client.ctx.running()?;
-        // The frame, and what is read to make it.
-        let bytes = 2 * attempt.rendered.body.iter().map(Bytes::len).sum::<usize>();
-        let user = forwarding.identified.caller.user_id();
-        let mut held = BodyReservation::new(&request.gateway.bodies, user);
-        if held.hold_beside_body(bytes, request.live.max_inflight_body_bytes).is_err() {
-            return Ok(None);
-        }
-        let provider = wanted.provider.name.clone();
-        let opening = pin!(upstreams.sockets.open(wanted, peer.clone()));
-        let opened = unbounded(client.on(Wait::from(began), opening).await)?;
-        if opened.is_none() {
-            // The provider's time to answer begins with the request over HTTP.
-            client.ctx.running()?.attempt.was_sent(began.elapsed());
-        }
-        Ok(opened.map(|socket| OverSocket::new(socket, provider, held)))
-    }
-
-    const fn new(up: Up, reused: bool) -> Self {
+    pub(super) const fn new(up: Up, reused: bool) -> Self {
         Self {
             up,
             reused,
@@ -211,6 +182,11 @@ impl Wire {
         self.sent_whole
     }
 
+    /// Whether a WebSocket stands for the connection.
+    pub(in crate::proxy) const fn is_socket(&self) -> bool {
+        matches!(self.up, Up::Socket(_))
+    }
+
     pub(in crate::proxy) fn is_http2(&self) -> bool {
         self.up.is_http2()
     }
@@ -222,14 +198,14 @@ impl Wire {
     /// When the client closes its connection.
     pub(in crate::proxy) async fn send(
         &mut self,
-        client: &mut Client<'_>,
+        waiter: &mut impl Waiter,
         head: RequestHeader,
         body: &[Bytes],
         now: Instant,
     ) -> Result<()> {
         // Pinned here: what is passed by value is kept more than once as long as a stream lives.
         let sending = pin!(self.up.send(head, body));
-        match unbounded(client.on(Wait::from(now), sending).await)? {
+        match unbounded(waiter.on(Wait::from(now), sending).await)? {
             SendResult::Whole => self.sent_whole = true,
             SendResult::InPart { answered, stalled } => {
                 (self.is_early, self.stalled) = (answered, stalled);
@@ -250,7 +226,7 @@ impl Wire {
     /// When none arrives in time, the connection breaks, or the client closes its connection.
     pub(in crate::proxy) async fn head(
         &mut self,
-        client: &mut Client<'_>,
+        waiter: &mut impl Waiter,
         bound: Bound,
         sent: Instant,
     ) -> Result<Box<ResponseHeader>> {
@@ -278,14 +254,14 @@ impl Wire {
             }
             let came = {
                 let next = pin!(self.up.next_head());
-                client.on(Wait { now, until, detached: self.detached }, next).await?
+                waiter.on(Wait { now, until, detached: self.detached }, next).await?
             };
             match came {
                 None => {
                     if let Up::Socket(socket) = &self.up {
                         // It may be open to something in between that passes nothing on.
                         socket.unanswered("no frame in time");
-                        client.ctx.running()?.attempt.fresh = true;
+                        waiter.needs_new_connection()?;
                     }
                     return Err(late(self.stalled).into());
                 }
@@ -340,7 +316,7 @@ impl Wire {
     /// When none arrives in time, the connection breaks, or the client closes its connection.
     pub(in crate::proxy) async fn piece(
         &mut self,
-        client: &mut Client<'_>,
+        waiter: &mut impl Waiter,
         bound: Bound,
         now: Instant,
     ) -> Result<Option<Bytes>> {
@@ -353,7 +329,7 @@ impl Wire {
         let read = {
             let reading = pin!(self.up.read_body());
             let wait = Wait { now, until: bound.until, detached: self.detached };
-            client.on(wait, reading).await?
+            waiter.on(wait, reading).await?
         };
         let first = match read {
             None => return Err(Failure::incomplete(bound.timeout, bound.time).into()),
@@ -415,6 +391,6 @@ impl Wire {
 }
 
 /// The result of work without a time bound.
-fn unbounded<T>(done: Result<Option<T>>) -> Result<T> {
+pub(super) fn unbounded<T>(done: Result<Option<T>>) -> Result<T> {
     done?.ok_or_else(|| Error::explain(ErrorType::InternalError, "a bound that nobody set"))
 }

@@ -158,18 +158,14 @@ impl ProxyHttp for Service {
         Ok(false)
     }
 
-    /// The attempts, in the shape of Pingora's own retry loop (pingora-proxy 0.9.1, lib.rs:1148).
+    /// The attempts.
     async fn proxy_upstream_filter(
         &self,
         session: &mut Session,
         ctx: &mut Self::CTX,
     ) -> Result<bool> {
         trace(ctx, "proxy_upstream_filter");
-        while let Err(e) = self.proxy_to_upstream(session, ctx).await {
-            if !e.retry() {
-                return Err(e);
-            }
-        }
+        self.ask_providers(session, ctx).await?;
         // The client has its reply: Pingora must not connect to a provider itself.
         Ok(false)
     }

@@ -6,9 +6,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pingora::upstreams::peer::HttpPeer;
+
 use super::failure::Failure;
 use super::health_ticket::HealthTicket;
 use super::incoming::Incoming;
+use super::reach::Reached;
 use super::rendered::Rendered;
 use super::timing::{Bound, TimeLeft, Timing};
 use crate::config::Live;
@@ -89,6 +92,16 @@ impl Attempt {
         self.link
             .clone()
             .ok_or_else(|| Failure::network(NetworkFailure::Connect, "no peer was chosen").into())
+    }
+
+    /// Its provider's address is known. Returns the peer to connect to.
+    pub(in crate::proxy) fn reaches(&mut self, reached: Reached) -> Box<HttpPeer> {
+        let Reached { link, token, peer } = reached;
+        self.link = Some(link);
+        if token.is_some() {
+            self.token = token;
+        }
+        peer
     }
 
     /// What no message and no error may have: the provider's secrets, its access token, and the

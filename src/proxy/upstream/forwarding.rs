@@ -38,6 +38,22 @@ pub struct Forwarding {
     pub deadline: Option<Instant>,
     pub tally: AttemptTally,
     pub keepalive: KeepAlive,
+    /// How long a provider may send nothing until another one is asked as well; `None` = never, or
+    /// one was.
+    hedge_after: Option<Duration>,
+}
+
+/// When a second provider is asked. Not for a reply that its provider keeps, or makes in the
+/// background: it would exist twice.
+fn hedge_after(
+    ctx: &RequestContext,
+    identified: &Identified,
+    inbound: &Inbound,
+) -> Option<Duration> {
+    let after = identified.caller.hedge_after(&identified.snapshot.settings)?;
+    let peek = &inbound.peek;
+    let is_kept = peek.is_in_background(ctx.format) || peek.leaves_history(ctx.format);
+    (!is_kept).then_some(after)
 }
 
 impl Forwarding {
@@ -55,6 +71,8 @@ impl Forwarding {
         let Plan { inbound, order, .. } = plan;
         let stream = inbound.stream && route.operation == Operation::Generate;
         let keepalive = KeepAlive::begin(ctx, stream, now);
+        let may_hedge = stream && order.len() > 1;
+        let hedge_after = may_hedge.then(|| hedge_after(ctx, &identified, &inbound)).flatten();
         Box::new(Self {
             identified,
             inbound,
@@ -67,7 +85,28 @@ impl Forwarding {
             deadline,
             tally,
             keepalive,
+            hedge_after,
         })
+    }
+
+    /// A wait for the provider begins: another one is asked if it lasts too long.
+    pub fn arm_hedge(&mut self, now: Instant) {
+        if let Some(after) = self.hedge_after {
+            self.keepalive.hedge_at = Some(now + after);
+        }
+    }
+
+    /// The providers of the plan that have not been tried, with their places in it.
+    pub(super) fn untried(&self) -> Vec<(usize, Arc<Provider>)> {
+        let providers = &self.identified.snapshot.providers;
+        let rest = self.order.iter().enumerate().skip(self.next);
+        rest.filter_map(|(at, place)| Some((at, Arc::clone(providers.get(*place)?)))).collect()
+    }
+
+    /// The provider at this place of the plan is asked beside the current one. It is the only one.
+    pub(super) fn hedges_with(&mut self, at: usize) {
+        self.order.remove(at);
+        self.hedge_after = None;
     }
 
     /// The call that implements the client's operation at a provider of this format.

@@ -28,6 +28,8 @@ pub struct KeepAlive {
     pub has_head: bool,
     gaps: Gaps,
     is_gap: bool,
+    /// When a second provider is asked; `None` = not while the current wait lasts.
+    pub hedge_at: Option<Instant>,
 }
 
 impl KeepAlive {
@@ -41,12 +43,17 @@ impl KeepAlive {
             has_head: false,
             gaps: Gaps::Anywhere,
             is_gap: true,
+            hedge_at: None,
         }
     }
 
-    /// When the next one is due.
+    /// When the next one is due, or a second provider.
     pub fn due(&self) -> Option<Instant> {
-        self.every.filter(|_| self.is_gap).map(|every| self.last + every)
+        let sign = self.every.filter(|_| self.is_gap).map(|every| self.last + every);
+        match self.hedge_at {
+            None => sign,
+            Some(hedge) => Some(sign.map_or(hedge, |sign| sign.min(hedge))),
+        }
     }
 
     /// Whether a reply can follow the head that the client has.
@@ -60,6 +67,7 @@ impl KeepAlive {
 
     /// The reply begins: its bytes follow.
     pub const fn reply_begins(&mut self, forwarded: &ForwardedReply) {
+        self.hedge_at = None;
         self.gaps = match (forwarded.streamed, forwarded.converted, self.array) {
             (true, true, _) => Gaps::Anywhere,
             (true, false, false) => Gaps::BetweenEvents,

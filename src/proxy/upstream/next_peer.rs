@@ -10,19 +10,17 @@ use pingora::upstreams::peer::HttpPeer;
 
 use super::attempt::Attempt;
 use super::credential;
-use super::failure::Failure;
 use super::final_answer::exhausted;
 use super::forwarding::Forwarding;
 use super::health_ticket::HealthTicket;
+use super::reach::reach;
 use super::render;
-use super::timing::{self, TimeLeft};
+use super::timing::TimeLeft;
 use crate::domain::provider::Provider;
 use crate::domain::record::DecisionStep;
 use crate::formats::route::Operation;
-use crate::policy::failure::NetworkFailure;
 use crate::proxy::context::RequestContext;
 use crate::proxy::record::AskedProvider;
-use crate::upstream::LinkError;
 
 /// The peer of the next attempt: the same provider's if it may be retried (`current` then has the
 /// attempt), else that of the next provider that admits the request. Afterwards `current` has the
@@ -53,11 +51,34 @@ async fn prepare(
     forwarding: &Forwarding,
     attempt: &mut Attempt,
 ) -> Result<Box<HttpPeer>> {
+    begin(session, request, forwarding, attempt).await?;
+    asks(request, forwarding, attempt);
+    let (live, provider) = (&request.live, &attempt.provider);
+    let reached = reach(&request.gateway, live, provider, request.now(), attempt.fresh).await?;
+    Ok(attempt.reaches(reached))
+}
+
+/// Renders the request, and begins the times of the attempt.
+pub(in crate::proxy) async fn begin(
+    session: &mut Session,
+    request: &mut RequestContext,
+    forwarding: &Forwarding,
+    attempt: &mut Attempt,
+) -> Result<()> {
     // Before the attempt begins: a request that this provider's format cannot express is none, and
     // no failure of the provider.
     attempt.rendered = render::render(session, request, forwarding, attempt).await?;
     let left = TimeLeft { deadline: forwarding.deadline, others: forwarding.remaining() > 0 };
     attempt.begin(&request.live, forwarding.inbound.stream, left);
+    Ok(())
+}
+
+/// Notes in the record which provider the reply comes from, unless its attempt fails.
+pub(in crate::proxy) fn asks(
+    request: &mut RequestContext,
+    forwarding: &Forwarding,
+    attempt: &Attempt,
+) {
     let asked = AskedProvider {
         provider: Arc::clone(&attempt.provider),
         model: Arc::clone(&attempt.model),
@@ -70,20 +91,6 @@ async fn prepare(
     {
         body.model = Arc::clone(forwarding.inbound.model_at(&attempt.provider));
     }
-    let upstreams = &request.gateway.upstreams;
-    let link = upstreams.link(&attempt.provider, timing::link_times(&request.live)).await;
-    let link = link.map_err(|e| match e {
-        LinkError::Resolve(e) => Failure::network(NetworkFailure::Resolve, e.to_string()),
-        e => Failure::network(NetworkFailure::Connect, e.to_string()),
-    })?;
-    if attempt.provider.auth.is_exchanged() {
-        let token = upstreams.token(&attempt.provider, request.now()).await;
-        let token = token.map_err(|why| Failure::network(NetworkFailure::NoToken, why))?;
-        attempt.token = Some(token);
-    }
-    let peer = upstreams.peer(&link, attempt.fresh);
-    attempt.link = Some(link);
-    Ok(Box::new(peer))
 }
 
 /// The next provider whose circuit and limits admit the request.

@@ -4,11 +4,17 @@ import type { UseFormReturn } from "react-hook-form";
 import { useFieldArray } from "react-hook-form";
 import { useTranslation } from "react-i18next";
 import { FeatureFields } from "@/parts/feature-fields";
-import { SelectField, TextField } from "@/parts/fields";
+import { NumberField, SelectField, TextField } from "@/parts/fields";
 import { Button } from "@/ui/button";
 import { Card } from "@/ui/page";
 import { Aliases } from "./aliases";
 import type { SystemForm } from "./api";
+
+/** Nothing, or milliseconds within the gateway's bounds. */
+const isHedge = (value: unknown) => {
+  const text = String(value ?? "");
+  return text === "" || (/^\d+$/.test(text) && Number(text) >= 100 && Number(text) <= 60_000);
+};
 
 const STRATEGIES = ["weighted", "cheapest", "fastest"] as const;
 
@@ -50,6 +56,15 @@ export function GroupFeatures({ form }: { form: UseFormReturn<SystemForm> }) {
                 label: t(`features.strategies.${value}`),
               }))}
             />
+            <NumberField
+              form={form}
+              name={`groupFeatures.${at}.hedgeAfterMs`}
+              label={t("features.hedge")}
+              help={t("features.hedgeHelp")}
+              unit="ms"
+              control={{ placeholder: t("features.hedgeNever") }}
+              validate={(value) => isHedge(value) || t("features.hedgeBounds")}
+            />
             <FeatureFields
               form={form}
               allowed={`groupFeatures.${at}.allowed`}
@@ -61,7 +76,14 @@ export function GroupFeatures({ form }: { form: UseFormReturn<SystemForm> }) {
         <Button
           icon={<Plus className="size-4" aria-hidden />}
           onClick={() =>
-            append({ group: "", allowed: [], denied: [], strategy: "weighted", aliases: [] })
+            append({
+              group: "",
+              allowed: [],
+              denied: [],
+              strategy: "weighted",
+              aliases: [],
+              hedgeAfterMs: null,
+            })
           }
         >
           {t("features.addGroup")}

@@ -18,10 +18,11 @@ export const formOf = ({ timezone: _, cleanupRetentionDays, ...rest }: Settings)
   cleanupRetentionDays: String(cleanupRetentionDays),
 });
 
-/** A percentage is text while it is typed. */
+/** Numbers are text while they are typed. */
 const sentGroups = (groups: SystemForm["groupFeatures"]) =>
   groups.map((group) => ({
     ...group,
+    hedgeAfterMs: group.hedgeAfterMs ? Number(group.hedgeAfterMs) : null,
     aliases: group.aliases.map((alias) => ({ ...alias, degradeAt: Number(alias.degradeAt) })),
   })) as SentGroups;
 

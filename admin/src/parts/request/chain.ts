@@ -27,8 +27,8 @@ export interface Decisions {
 }
 
 const CANDIDATES = new Set(["candidate", "chosen", "chosen_for_session"]);
-const ATTEMPTS = new Set(["retried", "attempt_failed", "client_error", "succeeded"]);
-const NOTES = new Set(["refused", "exhausted", "checked"]);
+const ATTEMPTS = new Set(["retried", "attempt_failed", "client_error", "succeeded", "hedge_lost"]);
+const NOTES = new Set(["refused", "exhausted", "checked", "hedged"]);
 
 const isStep = (value: unknown): value is Step =>
   typeof value === "object" && value !== null && typeof (value as Step).step === "string";
@@ -53,6 +53,8 @@ export const NAMED = [
   "refused",
   "exhausted",
   "checked",
+  "hedged",
+  "hedge_lost",
 ] as const;
 
 /** Reads the chain. Unknown steps of a later version are listed with the skipped providers. */

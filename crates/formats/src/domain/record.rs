@@ -13,7 +13,8 @@ use super::money::NanoUsd;
 use super::part::Part;
 use super::usage::Usage;
 
-/// One request, as billed and as logged. Every authenticated request leaves exactly one.
+/// One request, as billed and as logged. Every authenticated request leaves exactly one. An attempt
+/// that the gateway made beside it and cancelled has one too, if it cost something (`#hedge`).
 ///
 /// It is written to the local journal (a new field: `ledger::encoding` too), and from there to the
 /// database.
@@ -46,7 +47,7 @@ pub struct Record {
     /// Format of the request to the provider; `None` if no provider was tried.
     pub provider_format: Option<WireFormat>,
     /// Path of the request, without its query, and perhaps with a mark of the gateway's own as its
-    /// fragment: `#tool-check`, `#websocket`, `#probe`.
+    /// fragment: `#tool-check`, `#websocket`, `#probe`, `#hedge`.
     pub endpoint: Arc<str>,
     /// The model that the client asked for.
     pub model: Arc<str>,
@@ -185,7 +186,7 @@ pub struct Decision {
     /// Milliseconds that the attempt took; `None` for a step that is not an attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_ms: Option<u64>,
-    /// Usage that a failed attempt reported: billed to no one, but visible.
+    /// Usage that a failed attempt reported, or a cancelled one cost: billed to no one, but visible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
@@ -228,6 +229,10 @@ pub enum DecisionStep {
     Succeeded,
     /// The gateway had the reply's tool calls checked.
     Checked,
+    /// Asked as well, because the provider before it had sent nothing yet.
+    Hedged,
+    /// Cancelled, because the other provider's reply began first. What it cost is the gateway's own.
+    HedgeLost,
     /// The gateway itself refused the request; no decision about a provider.
     Refused,
     /// No provider was left: the final answer to the client.

@@ -1,6 +1,7 @@
 //! Settings that administrators change at run time (docs/reference/records.md).
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -33,8 +34,8 @@ pub struct SystemSettings {
     pub group_features: Vec<GroupFeatures>,
 }
 
-/// What requests of the keys of one group may use, how their providers are ordered, and what its
-/// names for models stand for.
+/// What requests of the keys of one group may use, how their providers are ordered, what its names
+/// for models stand for, and when a second provider is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GroupFeatures {
@@ -49,33 +50,41 @@ pub struct GroupFeatures {
     /// Its names for models, each once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<ModelAlias>,
+    /// Milliseconds after which a second provider is asked for a stream that has not begun, 100 to
+    /// 60 000; `None` = never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hedge_after_ms: Option<u32>,
 }
 
 impl GroupFeatures {
     /// Each group once, in the order of the names, without those that say nothing. Of several
     /// aliases of one name the last one counts.
     pub fn merged(all: Vec<Self>) -> Vec<Self> {
-        let mut groups: BTreeMap<String, (FeaturePolicy, Strategy, Vec<ModelAlias>)> =
-            BTreeMap::new();
-        for Self { group, features, strategy, aliases } in all {
-            let known = groups.entry(group).or_default();
-            known.0 = known.0.and(features);
-            if !strategy.is_usual() {
-                known.1 = strategy;
+        let mut groups: BTreeMap<String, Self> = BTreeMap::new();
+        for one in all {
+            let known = groups.entry(one.group.clone()).or_insert_with(|| Self::silent(&one.group));
+            known.features = std::mem::take(&mut known.features).and(one.features);
+            if !one.strategy.is_usual() {
+                known.strategy = one.strategy;
             }
-            for alias in aliases {
-                known.2.retain(|one| one.name != alias.name);
-                known.2.push(alias);
+            for alias in one.aliases {
+                known.aliases.retain(|known| known.name != alias.name);
+                known.aliases.push(alias);
             }
+            known.hedge_after_ms = one.hedge_after_ms.or(known.hedge_after_ms);
         }
-        let said = groups.into_iter().filter(|(_, one)| *one != Default::default());
-        said.map(|(group, (features, strategy, aliases))| Self {
-            group,
-            features,
-            strategy,
-            aliases,
-        })
-        .collect()
+        groups.into_values().filter(|one| *one != Self::silent(&one.group)).collect()
+    }
+
+    /// A group that says nothing.
+    fn silent(group: &str) -> Self {
+        Self {
+            group: group.to_owned(),
+            features: FeaturePolicy::default(),
+            strategy: Strategy::default(),
+            aliases: Vec::new(),
+            hedge_after_ms: None,
+        }
     }
 }
 
@@ -91,6 +100,13 @@ impl SystemSettings {
     pub fn strategy_of(&self, groups: &Groups) -> Strategy {
         let mut of = self.group_features.iter().filter(|one| groups.has(&one.group));
         of.find(|one| !one.strategy.is_usual()).map_or(Strategy::Weighted, |one| one.strategy)
+    }
+
+    /// How long the first provider of a stream may send nothing until a second one is asked: as the
+    /// first of a key's groups says that hedges, in the order of the names.
+    pub fn hedge_after_of(&self, groups: &Groups) -> Option<Duration> {
+        let mut of = self.group_features.iter().filter(|one| groups.has(&one.group));
+        of.find_map(|one| one.hedge_after_ms).map(|ms| Duration::from_millis(ms.into()))
     }
 
     /// What a name for models stands for, for a key: as the first of its groups says that knows it,

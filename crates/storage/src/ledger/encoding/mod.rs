@@ -51,7 +51,7 @@ const LEAST_DECISION: usize = 8;
 const LEAST_PART: usize = 20;
 
 /// Steps by their numbers in the journal, which never change: new ones are appended.
-const STEPS: [DecisionStep; 18] = [
+const STEPS: [DecisionStep; 20] = [
     DecisionStep::OtherGroup,
     DecisionStep::Disabled,
     DecisionStep::ModelNotSupported,
@@ -70,6 +70,8 @@ const STEPS: [DecisionStep; 18] = [
     DecisionStep::Refused,
     DecisionStep::Exhausted,
     DecisionStep::Checked,
+    DecisionStep::Hedged,
+    DecisionStep::HedgeLost,
 ];
 
 const fn step_number(step: DecisionStep) -> u64 {
@@ -92,6 +94,8 @@ const fn step_number(step: DecisionStep) -> u64 {
         DecisionStep::Refused => 15,
         DecisionStep::Exhausted => 16,
         DecisionStep::Checked => 17,
+        DecisionStep::Hedged => 18,
+        DecisionStep::HedgeLost => 19,
     }
 }
 
