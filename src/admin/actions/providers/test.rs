@@ -26,7 +26,8 @@ use crate::domain::format::WireFormat;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::{Provider, ProviderType};
 use crate::domain::provider_auth::ProviderAuth;
-use crate::formats::native::{bedrock, vertex};
+use crate::formats::convert::{self, RequestOptions};
+use crate::formats::native::{bedrock, converse::ConverseOptions, vertex};
 use crate::store::StoredProvider;
 use crate::upstream::endpoint::ProviderCall as Upstream;
 use crate::upstream::probe::probe;
@@ -247,7 +248,14 @@ async fn listed(provider: &Provider) -> (Report, Vec<String>) {
 /// The smallest sensible request.
 fn request(provider: &Provider, model: &str) -> String {
     let body = body(provider.kind.format(), model).to_string();
-    let edited = match provider.cloud {
+    let edited = match provider.cloud.for_model(model) {
+        ClaudeCloud::Converse => {
+            let converse = Some(ConverseOptions::default());
+            let options = RequestOptions { converse, ..RequestOptions::new(model, false) };
+            let native = WireFormat::Native;
+            let converted = convert::request(native, native, body.as_bytes(), &options);
+            converted.ok().map(|request| vec![request.body.into()])
+        }
         ClaudeCloud::None => return body,
         ClaudeCloud::Vertex => vertex::body(&[body.clone().into()], None, None),
         ClaudeCloud::Bedrock => {
@@ -277,7 +285,11 @@ fn body(format: WireFormat, model: &str) -> Value {
 /// reasoning) is empty.
 fn text(format: WireFormat, reply: &Value) -> Option<String> {
     let blocks = match format {
-        WireFormat::Native => reply["content"].as_array()?.clone(),
+        WireFormat::Native => {
+            let message =
+                if reply["output"].is_object() { &reply["output"]["message"] } else { reply };
+            message["content"].as_array()?.clone()
+        }
         WireFormat::Chat => {
             let message = &reply["choices"].as_array()?.first()?["message"];
             return message
