@@ -6,7 +6,7 @@ use super::request::{CachePoints, write_point};
 use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{Array, Object};
 use crate::formats::conversation::{
-    CacheMark, Media, MediaKind, MediaSource, Origin, Part, Request, Role, Rule, Rules, Thinking,
+    CacheMark, Media, MediaKind, MediaSource, Origin, Part, Request, Role, Rule, Rules, Signature, Thinking,
     ToolCall, ToolResult, Unsupported, schema,
 };
 use crate::formats::names::{call_id, wire_name};
@@ -87,6 +87,12 @@ fn check_media(media: &Media<'_>) -> Result<(), Unsupported> {
         }
         MediaSource::Base64 { .. } => Ok(()),
     }
+}
+
+/// Whether the service reads it: reasoning without a text is bytes.
+pub(super) fn takes_reasoning(thinking: &Thinking<'_>) -> bool {
+    let is_redacted = |signature: &&Signature<'_>| signature.origin == Origin::NativeRedacted;
+    thinking.signature.as_ref().filter(is_redacted).is_none_or(|bytes| is_base64(&bytes.value))
 }
 
 fn is_base64(data: &str) -> bool {

@@ -18,9 +18,10 @@ pub fn fit(request: &mut Request<'_>, model: &str, options: &ConverseOptions<'_>
     let rules = &mut request.dropped;
     for turn in &mut request.turns {
         turn.parts.retain(|part| match part {
-            Part::Thinking(_) => {
-                rules.note_if(!keeps_reasoning, Rule::ForeignReasoning);
-                keeps_reasoning
+            Part::Thinking(thinking) => {
+                let is_kept = keeps_reasoning && blocks::takes_reasoning(thinking);
+                rules.note_if(!is_kept, Rule::ForeignReasoning);
+                is_kept
             }
             Part::CacheMark(_) => {
                 rules.note_if(!keeps_marks, Rule::CacheMarks);
