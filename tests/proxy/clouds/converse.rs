@@ -62,11 +62,11 @@ async fn clients_of_every_format_reach_a_model_by_converse_and_are_billed_exactl
             is_signed(&seen, "bedrock");
             count += 1;
             let row = fixture.gateway.logs(count).await.remove(0);
-            let figures = ["inputTokens", "outputTokens", "cacheReadInputTokens"]
-                .map(|name| row[name].as_u64());
+            let figures =
+                ["inputTokens", "outputTokens", "cacheReadTokens"].map(|name| row[name].as_u64());
             assert_eq!(figures, [Some(1000), Some(100), Some(300)], "{format} {stream}: {row}");
             // 1000 × 1 + 100 × 2 + 10 × 3 + 20 × 4 + 300 × 0.5 USD per million.
-            assert_eq!(row["costUsd"], "0.00146", "{format} {stream}: {row}");
+            assert_eq!(row["costUsd"], json!(0.00146), "{format} {stream}: {row}");
             assert_eq!(row["outcome"], "completed", "{row}");
         }
     }
@@ -92,7 +92,12 @@ async fn calls_and_their_results_go_both_ways() {
         let mut body = request("native", stream);
         body["tools"] = tools.clone();
         body["tool_choice"] = json!({"type": "any"});
-        body["messages"][0]["content"] = json!(format!("use tool {name} {arguments}"));
+        // The name that the service gets.
+        assert_eq!(fixture.post("/v1/messages", &body).send().await.unwrap().status(), 200);
+        let seen = newest(&fixture.upstream).await;
+        let wire = seen["body"]["toolConfig"]["tools"][0]["toolSpec"]["name"].clone();
+        let call = json!({"name": wire, "arguments": arguments});
+        fixture.upstream.script(json!([{ "tools": [call] }])).await;
         let answer = fixture.post("/v1/messages", &body).send().await.unwrap();
         let (status, text) = (answer.status(), answer.text().await.unwrap());
         assert!(status == 200 && text.contains(&name), "{stream}: {text}");
@@ -226,7 +231,7 @@ async fn an_image_by_its_address_goes_to_a_provider_that_fetches_it() {
         "{status} {text}"
     );
     assert!(alone.upstream.requests().await.is_empty());
-    assert_eq!(alone.gateway.logs(1).await[0]["costUsd"], "0");
+    assert_eq!(alone.gateway.logs(1).await[0]["costUsd"], json!(0));
 }
 
 fn frames() -> Vec<Vec<u8>> {
@@ -297,15 +302,18 @@ async fn a_stream_that_is_bad_before_its_content_fails_over() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_breaks_after_content_ends_with_an_error_and_is_billed() {
     let all = frames();
-    let good = all[..3].concat();
+    // More than is read at once: content is sent before the rest arrives.
+    let delta = json!({"contentBlockIndex": 0, "delta": {"text": "größe ".repeat(12_000)}});
+    let delta = converse_event("contentBlockDelta", &delta.to_string());
+    let good = [&all[..1], &[delta.clone(), delta.clone(), delta]].concat().concat();
     for (what, rest) in [
         ("checksum", damaged(all[3].clone(), 40)),
         ("cut", all[3][..50].to_vec()),
         ("without figures", all[3..5].concat()),
         ("exception", exception("modelStreamErrorException")),
     ] {
-        // In small pieces: an error in the same piece as the first content comes before it is sent.
-        let (fixture, spares, text) = reply_of(nova(), [good.clone(), rest].concat(), 16, "").await;
+        let (fixture, spares, text) =
+            reply_of(nova(), [good.clone(), rest].concat(), 16_384, "").await;
         assert!(spares == 0 && text.contains("größe"), "{what}: {text}");
         assert!(
             text.contains("event: error\n") && !text.contains("message_stop"),

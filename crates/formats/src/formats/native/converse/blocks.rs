@@ -6,8 +6,8 @@ use super::request::{CachePoints, write_point};
 use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{Array, Object};
 use crate::formats::conversation::{
-    CacheMark, Media, MediaKind, MediaSource, Origin, Part, Request, Role, Rule, Rules, Signature, Thinking,
-    ToolCall, ToolResult, Unsupported, schema,
+    CacheMark, Media, MediaKind, MediaSource, Origin, Part, Request, Role, Rule, Rules, Signature,
+    Thinking, ToolCall, ToolResult, Unsupported, schema,
 };
 use crate::formats::names::{call_id, wire_name};
 
