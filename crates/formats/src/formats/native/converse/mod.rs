@@ -7,8 +7,6 @@
 
 mod blocks;
 mod fields;
-#[cfg(test)]
-mod golden_tests;
 pub(super) mod model;
 pub mod reply;
 mod request;

@@ -1,5 +1,5 @@
 //! `Converse` against recorded texts: `tests/golden/<case>/request.<format>.json` becomes
-//! `converse/request.<format>.json` beside it; `tests/golden_converse/reply.<case>.json` and
+//! `converse/<model>.request.<format>.json` beside it; `tests/golden_converse/reply.<case>.json` and
 //! `stream.<case>.jsonl` (one event in each line) become `expected/…`. `UPDATE=1` writes them again.
 //! tests/sdk/test_converse.py judges the requests.
 
@@ -8,22 +8,24 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{ConverseOptions, reply};
-use crate::domain::format::WireFormat;
-use crate::formats::conversation::Unsupported;
-use crate::formats::convert::{self, ConvertedRequest, RequestOptions};
-use crate::formats::event_stream::{EventStreamDecoder, converse_event};
-use crate::formats::usage::UsageReader;
+use tollgate::domain::format::WireFormat;
+use tollgate::formats::conversation::Unsupported;
+use tollgate::formats::convert::{self, ConvertedRequest, RequestOptions};
+use tollgate::formats::event_stream::{EventStreamDecoder, converse_event};
+use tollgate::formats::native::converse::{ConverseOptions, reply};
+use tollgate::formats::usage::UsageReader;
+
+use super::golden::updates;
 
 const NOVA: &str = "us.amazon.nova-pro-v1:0";
 const CLAUDE: &str = "anthropic.claude-sonnet-4-20250514-v1:0";
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
 }
 
 fn compare(path: &Path, made: &str) {
-    if std::env::var_os("UPDATE").is_some() {
+    if updates() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, made).unwrap();
     }
@@ -169,7 +171,7 @@ fn marks_of_the_prompt_cache_are_cache_points_where_the_model_takes_them() {
     for (text, points) in [(plain, 2), (CACHED, 3)] {
         let options = RequestOptions {
             converse: Some(ConverseOptions::default()),
-            cache_ttl: crate::domain::key::CacheTtl::OneHour,
+            cache_ttl: tollgate::domain::key::CacheTtl::OneHour,
             ..RequestOptions::new(CLAUDE, false)
         };
         let native = WireFormat::Native;
