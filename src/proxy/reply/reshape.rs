@@ -119,7 +119,7 @@ impl WholeReply {
     ///
     /// # Errors
     /// It is not a reply of `Converse`.
-    fn from_converse(&mut self) -> Result<UsageReader, ReplyProblem> {
+    fn take_converse(&mut self) -> Result<UsageReader, ReplyProblem> {
         self.collected = beside_others(self.collected.len(), || reply::native(&self.collected))?;
         let mut reader = UsageReader::new(WireFormat::Native, false);
         reader.feed(&self.collected);
@@ -285,7 +285,28 @@ impl ReshapedReply {
         }
     }
 
+    /// Makes a reply of `Converse` one of the native format. `false` if that cannot be.
+    fn is_native(&mut self) -> bool {
+        let Shape::Whole(whole) = &mut self.shape else { return true };
+        if !matches!(whole.form, WholeForm::Converse { .. }) {
+            return true;
+        }
+        // It is held twice for a moment.
+        if let Err(full) = whole.hold(whole.collected.len()) {
+            self.over_budget = Some(full);
+            return false;
+        }
+        match whole.take_converse() {
+            Ok(reader) => self.reader = Some(reader),
+            Err(e) => self.problem = Some(e.to_string()),
+        }
+        self.problem.is_none()
+    }
+
     fn finish_shape(&mut self) -> Bytes {
+        if !self.is_native() {
+            return Bytes::new();
+        }
         if let Some(reader) = &mut self.reader {
             reader.finish();
         }
@@ -318,20 +339,6 @@ impl ReshapedReply {
                 out.into()
             }
             Shape::Whole(whole) => {
-                if matches!(whole.form, WholeForm::Converse { .. }) {
-                    // It is held twice for a moment.
-                    if let Err(full) = whole.hold(whole.collected.len()) {
-                        self.over_budget = Some(full);
-                        return Bytes::new();
-                    }
-                    match whole.from_converse() {
-                        Ok(reader) => self.reader = Some(reader),
-                        Err(e) => {
-                            self.problem = Some(e.to_string());
-                            return Bytes::new();
-                        }
-                    }
-                }
                 if self.reader.as_ref().is_some_and(UsageReader::has_too_many_elements) {
                     self.problem =
                         Some("the reply's lists are too long to be converted".to_owned());

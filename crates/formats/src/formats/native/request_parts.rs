@@ -109,6 +109,9 @@ pub(super) fn read_mark(mark: Option<Json<'_>>, rules: &mut Rules) -> Option<Cac
     Some(if ttl.as_deref() == Some("1h") { CacheMark::Hour } else { CacheMark::Short })
 }
 
+/// Texts, and marks with the places that they follow.
+type MarkedTexts<'a> = (Vec<Str<'a>>, Vec<(usize, CacheMark)>);
+
 /// The texts before the conversation, and the marks after them.
 ///
 /// # Errors
@@ -116,7 +119,7 @@ pub(super) fn read_mark(mark: Option<Json<'_>>, rules: &mut Rules) -> Option<Cac
 pub(super) fn system<'a>(
     content: Content<'a, RequestBlock<'a>>,
     rules: &mut Rules,
-) -> Result<(Vec<Str<'a>>, Vec<(usize, CacheMark)>), Unsupported> {
+) -> Result<MarkedTexts<'a>, Unsupported> {
     let blocks = match content {
         Content::Text(text) => return Ok((vec![text], Vec::new())),
         Content::Parts(blocks) => blocks,
