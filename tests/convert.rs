@@ -7,6 +7,7 @@ mod bills;
 mod checks;
 mod checks_stream;
 mod conversations;
+mod converse;
 mod efforts;
 mod generations;
 mod golden;

@@ -144,8 +144,10 @@ fn message(turn: &Turn<'_>) -> Value {
     json!({"role": role, "parts": turn.parts.iter().map(part).collect::<Vec<_>>()})
 }
 
+/// Marks for the prompt cache are none of the content, and not read.
 fn part(part: &Part<'_>) -> Value {
     match part {
+        Part::CacheMark(_) => Value::Null,
         Part::Text(text) => text_part(text),
         Part::Media(media) => media_part(media),
         Part::Thinking(thinking) => json!({"type": "reasoning", "content": &*thinking.text}),

@@ -220,7 +220,7 @@ impl Endpoint {
         match self.cloud {
             ClaudeCloud::None => {}
             ClaudeCloud::Vertex => return self.vertex_claude(call),
-            ClaudeCloud::Bedrock => return self.bedrock_claude(call),
+            ClaudeCloud::Bedrock | ClaudeCloud::Converse => return self.bedrock_native(call),
         }
         let formats = WireFormat::ALL.iter().zip(&self.before_calls);
         let before = formats.filter(|(its, _)| **its == format).map(|(_, before)| before);
@@ -240,18 +240,25 @@ impl Endpoint {
         format!("{}/models/{}:{verb}", self.base, segment(&vertex::model_name(model)))
     }
 
-    /// The path of a call to Claude at Bedrock by `InvokeModel`, which lists no models.
-    fn bedrock_claude(&self, call: ProviderCall<'_>) -> String {
+    /// The path of a call at Bedrock by `InvokeModel` or `Converse`, which list no models.
+    fn bedrock_native(&self, call: ProviderCall<'_>) -> String {
         let (model, verb) = match call {
-            ProviderCall::Generate { model, stream: true } => {
-                (model, "invoke-with-response-stream")
+            ProviderCall::Generate { model, stream } => {
+                let is_converse = self.cloud.for_model(model) == ClaudeCloud::Converse;
+                let verb = match (is_converse, stream) {
+                    (true, true) => "converse-stream",
+                    (true, false) => "converse",
+                    (false, true) => "invoke-with-response-stream",
+                    (false, false) => "invoke",
+                };
+                (model, verb)
             }
             ProviderCall::CountTokens { model } => (bedrock::counted_model(model), "count-tokens"),
-            ProviderCall::Generate { model, .. } => (model, "invoke"),
             // There is none of these.
             call => return Self::path_after(&self.base, WireFormat::Native, call),
         };
-        let base = self.base.strip_suffix("/model").unwrap_or(&self.base);
+        let base = self.base.strip_suffix("/converse").unwrap_or(&self.base);
+        let base = base.strip_suffix("/model").unwrap_or(base);
         format!("{base}/model/{}/{verb}", segment(model))
     }
 

@@ -248,7 +248,7 @@ pub fn of_cloud(head: &mut RequestHeader, cloud: ClaudeCloud) {
         return;
     }
     head.remove_header(&NATIVE_VERSION.0);
-    if cloud == ClaudeCloud::Bedrock {
+    if cloud != ClaudeCloud::Vertex {
         head.remove_header(&NATIVE_BETA);
         head.remove_header("anthropic-user-profile-id");
         // What Bedrock makes of the type that a client asks for is not the client's concern.

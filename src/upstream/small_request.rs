@@ -10,7 +10,8 @@ use crate::domain::cloud::ClaudeCloud;
 use crate::domain::format::WireFormat;
 use crate::domain::provider::Provider;
 use crate::formats::conversation::{GptGeneration, TargetModel};
-use crate::formats::native::{bedrock, vertex};
+use crate::formats::convert::{self, RequestOptions};
+use crate::formats::native::{bedrock, converse::ConverseOptions, vertex};
 
 /// Sends it. `model`: the provider's name of it.
 ///
@@ -28,7 +29,14 @@ pub async fn send(
 /// The smallest sensible request.
 fn request(provider: &Provider, model: &str) -> String {
     let body = body(provider.kind.format(), model).to_string();
-    let edited = match provider.cloud {
+    let edited = match provider.cloud.for_model(model) {
+        ClaudeCloud::Converse => {
+            let converse = Some(ConverseOptions::default());
+            let options = RequestOptions { converse, ..RequestOptions::new(model, false) };
+            let native = WireFormat::Native;
+            let converted = convert::request(native, native, body.as_bytes(), &options);
+            converted.ok().map(|request| vec![request.body.into()])
+        }
         ClaudeCloud::None => return body,
         ClaudeCloud::Vertex => vertex::body(&[body.clone().into()], None, None),
         ClaudeCloud::Bedrock => {
@@ -65,7 +73,12 @@ fn body(format: WireFormat, model: &str) -> Value {
 /// reasoning) is empty.
 pub fn text(format: WireFormat, reply: &Value) -> Option<String> {
     let blocks = match format {
-        WireFormat::Native => reply["content"].as_array()?.clone(),
+        WireFormat::Native => {
+            // Converse's is within another object.
+            let message =
+                if reply["output"].is_object() { &reply["output"]["message"] } else { reply };
+            message["content"].as_array()?.clone()
+        }
         WireFormat::Chat => {
             let message = &reply["choices"].as_array()?.first()?["message"];
             return message

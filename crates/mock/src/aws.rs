@@ -1,4 +1,4 @@
-//! Amazon Bedrock's `InvokeModel` for Claude, and the services that issue AWS' keys. Signatures are
+//! Amazon Bedrock's `InvokeModel` for Claude and `Converse`, and the services that issue AWS' keys. Signatures are
 //! recorded like all headers, and not verified.
 
 use base64::Engine;
@@ -8,6 +8,7 @@ use http::Method;
 use http::request::Parts;
 use serde_json::{Value, json};
 
+use super::converse;
 use super::path::{MockCloud, MockOperation, Route};
 use super::stage::StagedAnswer;
 use super::wire::WireFault;
@@ -56,14 +57,18 @@ pub(super) fn route(path: &str) -> Option<Route> {
         return Some(Route::plain(WireFormat::Chat, MockOperation::AwsKeys(service)));
     }
     let (model, verb) = path.strip_prefix("/model/")?.rsplit_once('/')?;
+    let is_converse = verb.starts_with("converse");
     let (operation, stream) = match verb {
+        "converse" => (MockOperation::Generate, Some(false)),
+        "converse-stream" => (MockOperation::Generate, Some(true)),
         "invoke" => (MockOperation::Generate, Some(false)),
         "invoke-with-response-stream" => (MockOperation::Generate, Some(true)),
         "count-tokens" => (MockOperation::CountTokens, None),
         _ => return None,
     };
     let model = model.replace("%3A", ":").replace("%2F", "/");
-    let (model, cloud) = (Some(model), MockCloud::Bedrock);
+    let cloud = if is_converse { MockCloud::Converse } else { MockCloud::Bedrock };
+    let model = Some(model);
     Some(Route { model, stream, cloud, ..Route::plain(WireFormat::Native, operation) })
 }
 
@@ -78,6 +83,15 @@ pub(super) const fn method(service: KeyService) -> Method {
 
 /// The body of a request, as the format's own service takes it.
 pub(super) fn native(route: &Route, mut body: Value) -> Result<Value, WireFault> {
+    let counted = &body["input"]["converse"];
+    if route.cloud == MockCloud::Converse || counted.is_object() {
+        let body = if counted.is_object() { counted } else { &body };
+        let mut native = converse::native(route, body)?;
+        if route.operation == MockOperation::CountTokens {
+            native.as_object_mut().map(|members| members.remove("max_tokens"));
+        }
+        return Ok(native);
+    }
     if route.operation == MockOperation::CountTokens {
         let inner = body["input"]["invokeModel"]["body"].as_str().unwrap_or_default();
         let inner = STANDARD.decode(inner).unwrap_or_default();
@@ -111,13 +125,17 @@ pub(super) fn native(route: &Route, mut body: Value) -> Result<Value, WireFault>
 
 /// The answer in the service's own form.
 pub(super) fn shape(route: &Route, mut answer: StagedAnswer) -> StagedAnswer {
-    if route.cloud != MockCloud::Bedrock {
+    let is_converse = route.cloud == MockCloud::Converse;
+    if route.cloud != MockCloud::Bedrock && !is_converse {
         return answer;
     }
     let read = |bytes: &Bytes| serde_json::from_slice::<Value>(bytes).ok();
     if answer.streaming {
         answer.content_type = "application/vnd.amazon.eventstream";
-        answer.pieces = answer.pieces.iter().map(framed).collect();
+        match is_converse {
+            true => converse::frames(&mut answer),
+            false => answer.pieces = answer.pieces.iter().map(framed).collect(),
+        }
         return answer;
     }
     if answer.status >= 400
@@ -129,6 +147,11 @@ pub(super) fn shape(route: &Route, mut answer: StagedAnswer) -> StagedAnswer {
         let name = format!("{name}:http://internal.amazon.com/coral/");
         answer.headers.push(("x-amzn-errortype", name));
         answer.pieces = vec![json!({ "message": message }).to_string().into()];
+    } else if is_converse
+        && let Some(message) =
+            answer.pieces.first().and_then(read).filter(|message| message["content"].is_array())
+    {
+        answer.pieces = vec![converse::whole(&message).to_string().into()];
     } else if route.operation == MockOperation::CountTokens
         && let Some(count) = answer.pieces.first().and_then(read)
     {
@@ -144,17 +167,22 @@ fn framed(event: &Bytes) -> Bytes {
     let data = text.lines().find_map(|line| line.strip_prefix("data: ")).unwrap_or_default();
     let mut json: Value = serde_json::from_str(data).unwrap_or_default();
     if json["type"] == "error" {
-        let name = name_of(json["error"]["type"].as_str().unwrap_or_default());
-        let name = name[..1].to_ascii_lowercase() + &name[1..];
-        let headers = [(":exception-type", &*name), (":message-type", "exception")];
-        let payload = json!({ "message": json["error"]["message"] }).to_string();
-        return event_stream::frame(&headers, payload.as_bytes()).into();
+        return exception(&json);
     }
     if json["type"] == "message_stop" {
         let metrics = json!({ "inputTokenCount": 1, "outputTokenCount": 1 });
         json["amazon-bedrock-invocationMetrics"] = metrics;
     }
     event_stream::chunk(json.to_string().as_bytes()).into()
+}
+
+/// The frame of an error event.
+pub(super) fn exception(event: &Value) -> Bytes {
+    let name = name_of(event["error"]["type"].as_str().unwrap_or_default());
+    let name = name[..1].to_ascii_lowercase() + &name[1..];
+    let headers = [(":exception-type", &*name), (":message-type", "exception")];
+    let payload = json!({ "message": event["error"]["message"] }).to_string();
+    event_stream::frame(&headers, payload.as_bytes()).into()
 }
 
 /// AWS' name of an error of the format; a name of AWS' own stays.

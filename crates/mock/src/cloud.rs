@@ -62,7 +62,7 @@ fn vertex(place: &str) -> Option<Route> {
 
 /// The body of a request to Claude at a cloud, as the format's own service takes it.
 pub(super) fn native(route: &Route, mut body: Value) -> Result<Value, WireFault> {
-    if route.cloud == MockCloud::Bedrock {
+    if matches!(route.cloud, MockCloud::Bedrock | MockCloud::Converse) {
         return aws::native(route, body);
     }
     let is_vertex = route.cloud == MockCloud::Vertex;

@@ -31,6 +31,7 @@ mod background;
 mod bench;
 mod cloud;
 mod control;
+mod converse;
 pub mod directive;
 mod endpoints;
 mod exchange;

@@ -32,7 +32,9 @@ pub(super) enum MockOperation {
 pub(super) enum MockCloud {
     None,
     Vertex,
+    /// `InvokeModel`.
     Bedrock,
+    Converse,
 }
 
 /// A parsed path. The format of `/v1/models` is a guess until the headers are read.

@@ -17,6 +17,7 @@ use crate::formats::count;
 use crate::formats::embeddings::{self, EmbeddingsReply};
 use crate::formats::error::{self, ErrorReply, UpstreamError, words};
 use crate::formats::event_stream;
+use crate::formats::native::converse::reply;
 use crate::formats::native::safeguards::reply::CheckedReply;
 use crate::formats::usage::{Bill, HideUsageChunk, ReplyState, UsageReader};
 use crate::proxy::blocking::INLINE_MAX;
@@ -93,6 +94,8 @@ pub(in crate::proxy) struct WholeReply {
 pub(in crate::proxy) enum WholeForm {
     /// A reply of this format.
     Reply { to: WireFormat, context: ReplyContext },
+    /// A reply of Bedrock's `Converse`: to one of this format.
+    Converse { to: WireFormat, context: ReplyContext },
     /// Embeddings in the other form.
     Embeddings(EmbeddingsReply),
 }
@@ -103,13 +106,25 @@ impl WholeReply {
     fn convert(&self, usage: Usage) -> Result<Vec<u8>, ReplyProblem> {
         let (from, collected) = (self.from, &self.collected);
         match &self.form {
-            WholeForm::Reply { to, context } => {
+            WholeForm::Reply { to, context } | WholeForm::Converse { to, context } => {
                 convert::reply(from, *to, collected, usage, context)
             }
             WholeForm::Embeddings(form) => {
                 embeddings::reply(form, from, collected, usage.total_input())
             }
         }
+    }
+
+    /// Makes it one of the native format, and reads its usage.
+    ///
+    /// # Errors
+    /// It is not a reply of `Converse`.
+    fn take_converse(&mut self) -> Result<UsageReader, ReplyProblem> {
+        self.collected = beside_others(self.collected.len(), || reply::native(&self.collected))?;
+        let mut reader = UsageReader::new(WireFormat::Native, false);
+        reader.feed(&self.collected);
+        reader.finish();
+        Ok(reader)
     }
 
     /// Holds what is collected, with `more` bytes.
@@ -270,7 +285,28 @@ impl ReshapedReply {
         }
     }
 
+    /// Makes a reply of `Converse` one of the native format. `false` if that cannot be.
+    fn is_native(&mut self) -> bool {
+        let Shape::Whole(whole) = &mut self.shape else { return true };
+        if !matches!(whole.form, WholeForm::Converse { .. }) {
+            return true;
+        }
+        // It is held twice for a moment.
+        if let Err(full) = whole.hold(whole.collected.len()) {
+            self.over_budget = Some(full);
+            return false;
+        }
+        match whole.take_converse() {
+            Ok(reader) => self.reader = Some(reader),
+            Err(e) => self.problem = Some(e.to_string()),
+        }
+        self.problem.is_none()
+    }
+
     fn finish_shape(&mut self) -> Bytes {
+        if !self.is_native() {
+            return Bytes::new();
+        }
         if let Some(reader) = &mut self.reader {
             reader.finish();
         }

@@ -21,7 +21,7 @@ use crate::domain::endpoint::ApiEndpoint;
 use crate::domain::format::WireFormat;
 use crate::formats::convert::StreamConverter;
 use crate::formats::count;
-use crate::formats::event_stream;
+use crate::formats::event_stream::{self, EventStreamDecoder};
 use crate::formats::route::{self, Operation, UploadCall};
 use crate::formats::usage::{BodyKind, UsageReader};
 use crate::policy::aws_error;
@@ -59,8 +59,9 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     if begins_with(content_type, b"text/html") && !is_content {
         return Err(unusable(UnusableReply::Html).into());
     }
-    let (decoder, content_type) = decoder(attempt.provider.cloud, head, content_type)
-        .map_err(|_| unusable(UnusableReply::WrongFormat))?;
+    let cloud = attempt.provider.cloud.for_model(&attempt.model);
+    let (decoder, content_type) =
+        decoder(cloud, head, content_type).map_err(|_| unusable(UnusableReply::WrongFormat))?;
     let form = std::mem::take(&mut attempt.rendered.reply);
     let endpoint = forwarding.route.operation.endpoint();
     let converted = form.is_converted();
@@ -76,13 +77,16 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
         return Err(unusable(UnusableReply::WrongFormat).into());
     }
     let awaits_more = awaits_more(&forwarding.route.operation, head);
-    let shape = shape(request, forwarding, format, form, streamed)
+    let is_converse = cloud == ClaudeCloud::Converse;
+    let shape = shape(request, forwarding, (format, is_converse), form, streamed)
         .map(|shape| if awaits_more { Shape::AsIs } else { shape })
         .ok_or_else(|| unusable(UnusableReply::WrongFormat))?;
     let kind = if is_content { BodyKind::Other } else { kind(endpoint, content_type, streamed) };
     let reader = match endpoint {
         // A converter reads the stream itself, usage included.
         _ if awaits_more || matches!(shape, Shape::Events(_)) => None,
+        // It is not of the format yet.
+        _ if is_converse => None,
         Some(endpoint) => Some(UsageReader::of_endpoint(endpoint.figures, kind)),
         // It says where a stream of a stored reply ends.
         None => (generates || streamed).then(|| UsageReader::new(format, streamed)),
@@ -141,12 +145,18 @@ fn decoder<'h>(
     content_type: &'h [u8],
 ) -> Result<(Option<Box<StreamDecoder>>, &'h [u8]), CodingError> {
     let coding = Coding::of(head.headers.get(CONTENT_ENCODING))?;
-    if cloud != ClaudeCloud::Bedrock || !begins_with(content_type, event_stream::CONTENT_TYPE) {
+    let is_framed = matches!(cloud, ClaudeCloud::Bedrock | ClaudeCloud::Converse)
+        && begins_with(content_type, event_stream::CONTENT_TYPE);
+    if !is_framed {
         return Ok((StreamDecoder::new(coding)?.map(Box::new), content_type));
     }
     match coding {
         Coding::Identity => {
-            let decoder = StreamDecoder::EventStream(Box::default());
+            let decoder = match cloud {
+                ClaudeCloud::Converse => EventStreamDecoder::of_converse(),
+                _ => EventStreamDecoder::default(),
+            };
+            let decoder = StreamDecoder::EventStream(Box::new(decoder));
             Ok((Some(Box::new(decoder)), b"text/event-stream"))
         }
         _ => Err(CodingError::Unknown),
@@ -205,10 +215,11 @@ fn kind(endpoint: Option<&ApiEndpoint>, content_type: &[u8], streamed: bool) -> 
 }
 
 /// How the reply of a provider of the format `from` is changed; `None` if it cannot be.
+/// `is_converse`: it is one of Bedrock's `Converse`.
 fn shape(
     request: &RequestContext,
     forwarding: &Forwarding,
-    from: WireFormat,
+    (from, is_converse): (WireFormat, bool),
     form: ReplyForm,
     streamed: bool,
 ) -> Option<Shape> {
@@ -228,7 +239,12 @@ fn shape(
             Shape::Events(Box::new(StreamConverter::new(from, to, *context)))
         }
         ReplyForm::Convert(context) => {
-            whole(request, forwarding, from, WholeForm::Reply { to, context: *context })
+            let context = *context;
+            let form = match is_converse {
+                true => WholeForm::Converse { to, context },
+                false => WholeForm::Reply { to, context },
+            };
+            whole(request, forwarding, from, form)
         }
         ReplyForm::Embeddings(form) => {
             whole(request, forwarding, from, WholeForm::Embeddings(*form))

@@ -26,7 +26,7 @@ use crate::domain::provider_auth::ProviderAuth;
 use crate::domain::trace::TraceId;
 use crate::formats::convert::{self, RequestOptions, proofs};
 use crate::formats::native::safeguards::{self, reply::CheckedReply};
-use crate::formats::native::{bedrock, vertex};
+use crate::formats::native::{bedrock, converse::ConverseOptions, vertex};
 use crate::formats::peek::{self, Peek, PeekLimits};
 use crate::formats::route::{self, Operation};
 use crate::formats::{count, edit, embeddings, responses::instructions};
@@ -67,6 +67,8 @@ struct RenderSource {
     /// Tool calls are checked by the gateway if the provider does not.
     checks: bool,
     without_reasoning: bool,
+    /// The form of calls about this model.
+    cloud: ClaudeCloud,
     /// The client reads a stream as one JSON array.
     json_array: bool,
     cache_ttl: CacheTtl,
@@ -143,6 +145,7 @@ impl RenderSource {
             operation: forwarding.route.operation.clone(),
             checks: ctx.live.safeguards.model.is_some(),
             without_reasoning: attempt.without_reasoning,
+            cloud: provider.cloud.for_model(&attempt.model),
             json_array: forwarding.inbound.stream && ctx.reads_array(),
             cache_ttl: match &identified.caller {
                 // The client's own account is asked as the client asks.
@@ -178,9 +181,10 @@ impl RenderSource {
         if let Some(endpoint) = self.operation.endpoint() {
             return self.of_endpoint(endpoint, to);
         }
+        let is_converse = self.cloud == ClaudeCloud::Converse;
         // A wrapped alt-cli body is unwrapped for a provider, and the reply wrapped again: that is
         // a conversion too.
-        let mut rendered = if self.format == to && !self.inbound.peek.wrapped {
+        let mut rendered = if self.format == to && !self.inbound.peek.wrapped && !is_converse {
             self.as_it_came()?
         } else {
             self.converted(BodyReservation::new(&self.gateway.bodies, self.user))?
@@ -195,17 +199,18 @@ impl RenderSource {
                 (self.checks && !self.counts_tokens()).then(|| Box::new(CheckedReply::new(task())));
         }
         if self.without_reasoning
+            && !is_converse
             && let Some(body) = proofs::strip_all(to, &rendered.body.concat())
         {
             rendered.body = vec![body.into()];
         }
-        if to == WireFormat::Native {
+        if to == WireFormat::Native && !is_converse {
             let edited = edit::force_cache_ttl(&rendered.body, self.cache_ttl, DEPTH);
             if let Some(body) = edited.map_err(|_| Refusal::Internal)? {
                 rendered.body = body;
             }
         }
-        if self.provider.cloud != ClaudeCloud::None {
+        if !matches!(self.cloud, ClaudeCloud::None | ClaudeCloud::Converse) {
             self.for_cloud(&mut rendered)?;
         }
         if self.provider.auth == ProviderAuth::AwsSigv4 {
@@ -222,14 +227,12 @@ impl RenderSource {
         let copies = if self.counts_tokens() { 5 } else { 2 };
         let tree = self.inbound.peek.elements * ELEMENT_WEIGHT;
         reservation.hold_beside_body(copies * len + tree, self.most)?;
-        let body = if self.provider.cloud == ClaudeCloud::Vertex {
+        let body = if self.cloud == ClaudeCloud::Vertex {
             let counted = self.counts_tokens().then_some(&*self.model);
             vertex::body(&rendered.body, self.version.as_deref(), counted)
         } else {
-            let sent = self.client_betas.iter().flat_map(|value| value.split(',')).map(str::trim);
-            let own = std::mem::take(&mut rendered.betas).iter().copied();
-            let sent = sent.filter(|beta| !rendered.without_betas.contains(beta));
-            let betas = bedrock::betas(sent.chain(own));
+            let own = std::mem::take(&mut rendered.betas);
+            let betas = self.betas(own, rendered.without_betas);
             let (version, profile) = (self.version.as_deref(), self.profile.as_deref());
             let headers = bedrock::InHeaders { version, betas: &betas, profile };
             if self.counts_tokens() {
@@ -242,6 +245,13 @@ impl RenderSource {
         rendered.body = body.ok_or(Refusal::Internal)?;
         rendered.query = None;
         Ok(())
+    }
+
+    /// Those of the client's betas and of the conversion's own that Bedrock accepts.
+    fn betas(&self, own: &[&'static str], without: &[&str]) -> Vec<&'static str> {
+        let sent = self.client_betas.iter().flat_map(|value| value.split(',')).map(str::trim);
+        let sent = sent.filter(|beta| !without.contains(beta));
+        bedrock::betas(sent.chain(own.iter().copied()))
     }
 
     fn counts_tokens(&self) -> bool {
@@ -369,11 +379,19 @@ impl RenderSource {
             pieces => pieces.concat().into(),
         };
         let price = self.price.as_deref();
+        let is_converse = self.cloud == ClaudeCloud::Converse;
+        let betas = if is_converse { self.betas(&[], &safeguards::BETAS) } else { Vec::new() };
+        let converse = is_converse.then_some(ConverseOptions {
+            counts: self.counts_tokens(),
+            without_reasoning: self.without_reasoning,
+            betas: &betas,
+        });
         let options = RequestOptions {
             max_output: price.and_then(|price| price.max_output),
             facts: price.and_then(|price| price.facts.as_deref()),
             cache_key: Some(inbound.session.as_str()),
             cache_ttl: self.cache_ttl,
+            converse,
             instructions: Some((
                 self.provider.instructions,
                 self.gateway.fixed.instructions.official(),
@@ -398,6 +416,9 @@ impl RenderSource {
         request.reply.estimated_input = count::from_peek(&inbound.peek);
         request.reply.json_array = self.json_array;
         if self.counts_tokens() {
+            if options.converse.is_some() {
+                return Ok(Rendered::new(vec![request.body.into()], None, ReplyForm::Count));
+            }
             // The answer to a request for a token count has no wrapper.
             if self.format == to {
                 return Ok(Rendered::new(vec![request.body.into()], None, ReplyForm::AsIs));

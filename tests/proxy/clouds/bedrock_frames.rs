@@ -74,16 +74,25 @@ fn frames() -> Vec<Vec<u8>> {
     events().iter().map(|event| chunk(event.to_string().as_bytes())).collect()
 }
 
-fn damaged(mut frame: Vec<u8>, at: usize) -> Vec<u8> {
+pub(super) fn damaged(mut frame: Vec<u8>, at: usize) -> Vec<u8> {
     frame[at] ^= 1;
     frame
 }
 
-/// The reply to a native stream if Bedrock sends this; a spare provider comes after it.
 async fn reply(bytes: Vec<u8>, size: usize, line: &'static str) -> (Fixture, usize, String) {
+    reply_of(fields(), bytes, size, line).await
+}
+
+/// The reply to a native stream if Bedrock sends this; a spare provider comes after it.
+pub(super) async fn reply_of(
+    provider: Value,
+    bytes: Vec<u8>,
+    size: usize,
+    line: &'static str,
+) -> (Fixture, usize, String) {
     let (fixture, spare) = (Fixture::bare(&[]).await, Upstream::start().await);
     let url = format!("http://{}/model", serve(bytes, size, line).await);
-    fixture.gateway.provider("native", &url, fields()).await;
+    fixture.gateway.provider("native", &url, provider).await;
     fixture.gateway.provider("native", &spare.url, json!({"priority": 5})).await;
     spare.default(json!({"text": "spare"})).await;
     let answer = fixture.ask_stream().send().await.unwrap();

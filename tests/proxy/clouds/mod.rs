@@ -5,6 +5,7 @@ mod aws_keys;
 mod aws_signatures;
 mod bedrock;
 mod bedrock_frames;
+mod converse;
 mod identities;
 mod machine;
 mod tokens;

@@ -138,6 +138,14 @@ export const VENDORS: readonly Vendor[] = [
     { auth: "aws-sigv4" },
   ),
   vendor(
+    "bedrock-converse",
+    "Amazon Bedrock · Nova, Llama, … (Converse)",
+    "native",
+    "https://bedrock-runtime.us-east-1.amazonaws.com/converse",
+    ["amazon.nova-*", "us.amazon.nova-*", "meta.*", "us.meta.*", "mistral.*", "cohere.*"],
+    { auth: "aws-sigv4" },
+  ),
+  vendor(
     "bedrock-openai",
     "Amazon Bedrock · Chat Completions",
     "chat-compatible",

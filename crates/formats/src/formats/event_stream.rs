@@ -1,5 +1,5 @@
-//! AWS's event stream (`application/vnd.amazon.eventstream`), in which Bedrock sends replies of
-//! Claude: each frame has one event of the native format. Decoded it is that format's own stream.
+//! AWS's event stream (`application/vnd.amazon.eventstream`), in which Bedrock sends replies: each
+//! frame has one event of the native format, or of `Converse`. Decoded it is a native stream.
 //!
 //! A frame is taken once all of it has arrived and its checksums are right. Its size is bounded
 //! before it is buffered. An exception becomes the format's error event; nothing follows it.
@@ -11,6 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
 use super::error::{self, ErrorReply};
+use super::native::converse::stream::ConverseStream;
 use super::sse;
 use crate::domain::format::WireFormat;
 
@@ -56,12 +57,20 @@ pub enum EventFrameError {
 pub struct EventStreamDecoder {
     /// The beginning of a frame.
     buffer: Vec<u8>,
+    /// The events are those of `Converse`.
+    converse: Option<ConverseStream>,
     exception: Option<u16>,
     /// What is wrong with a frame, after others.
     fault: Option<EventFrameError>,
 }
 
 impl EventStreamDecoder {
+    /// Decodes a stream whose events are those of `Converse`.
+    #[must_use]
+    pub fn of_converse() -> Self {
+        Self { converse: Some(ConverseStream::default()), ..Self::default() }
+    }
+
     /// Adds a piece, and returns the events of the frames that are complete.
     ///
     /// # Errors
@@ -84,7 +93,7 @@ impl EventStreamDecoder {
         while let Some(len) = frame_len(&self.buffer[at..])?
             && let Some(frame) = self.buffer.get(at..at + len)
         {
-            self.exception = take(frame, out)?;
+            self.exception = take(frame, self.converse.as_mut(), out)?;
             at += len;
             if self.exception.is_some() {
                 self.buffer = Vec::new();
@@ -122,7 +131,11 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 }
 
 /// Writes a frame's event; the status of the exception, if it is one.
-fn take(frame: &[u8], out: &mut Vec<u8>) -> Result<Option<u16>, EventFrameError> {
+fn take(
+    frame: &[u8],
+    converse: Option<&mut ConverseStream>,
+    out: &mut Vec<u8>,
+) -> Result<Option<u16>, EventFrameError> {
     let end = frame.len() - TRAILER;
     if word(frame, end) != crc32fast::hash(&frame[..end]) {
         return Err(EventFrameError::Checksum);
@@ -131,6 +144,10 @@ fn take(frame: &[u8], out: &mut Vec<u8>) -> Result<Option<u16>, EventFrameError>
     let headers = Headers::read(&frame[PRELUDE..payload]).ok_or(EventFrameError::Malformed)?;
     let payload = &frame[payload..end];
     match headers.message_type {
+        "event" if let Some(converse) = converse => {
+            let written = converse.event(headers.event_type, payload, out);
+            written.map(|()| None).map_err(|_| EventFrameError::Malformed)
+        }
         "event" if headers.event_type == "chunk" => event(payload, out).map(|()| None),
         // Of a kind that is not known.
         "event" => Ok(None),
@@ -254,6 +271,13 @@ pub fn frame(headers: &[(&str, &str)], payload: &[u8]) -> Vec<u8> {
     frame.extend_from_slice(payload);
     frame.extend_from_slice(&crc32fast::hash(&frame).to_be_bytes());
     frame
+}
+
+/// The frame of an event of `Converse`, for tests and for the mock.
+pub fn converse_event(name: &str, json: &str) -> Vec<u8> {
+    let headers =
+        [(":event-type", name), (":content-type", "application/json"), (":message-type", "event")];
+    frame(&headers, json.as_bytes())
 }
 
 /// The frame of an event of the native format.

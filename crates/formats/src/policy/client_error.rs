@@ -105,6 +105,7 @@ const OPERATOR_PHRASES: &[&str] = &[
     // Bedrock: the model's name at this provider.
     "model identifier is invalid",
     "on-demand throughput",
+    "doesn't support counting tokens",
 ];
 
 /// Codes and types of errors about a credential.

@@ -121,7 +121,7 @@ fn write_model_parts(a: &mut Array<'_>, turn: &Turn<'_>, takes: Takes, rules: &m
                 write_call(a, call, if stands_in { Some(SKIP_PROOF) } else { proof.take() }, rules);
             }
             Part::Media(_) | Part::ToolResult(_) => rules.note(Rule::ReplyMedia),
-            Part::NewTools(_) => {}
+            Part::NewTools(_) | Part::CacheMark(_) => {}
         }
     }
 }

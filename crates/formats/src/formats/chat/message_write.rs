@@ -169,7 +169,7 @@ fn write_assistant(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
             }
             Part::Thinking(_) => rules.note(Rule::ForeignReasoning),
             Part::Media(_) | Part::ToolResult(_) => rules.note(Rule::ReplyMedia),
-            Part::NewTools(_) => {}
+            Part::NewTools(_) | Part::CacheMark(_) => {}
         }
     }
     if texts.is_empty() && calls.is_empty() {

@@ -37,7 +37,8 @@ pub use generation::GptGeneration;
 pub use media::{Media, MediaKind, MediaSource};
 pub use reply::{Finish, Reply, ReplyPart};
 pub use request::{
-    OutputFormat, Reasoning, Request, Sampling, Tool, ToolChoice, ToolKind, WebSearch,
+    CacheMark, CacheMarks, OutputFormat, Reasoning, Request, Sampling, Tool, ToolChoice, ToolKind,
+    WebSearch,
 };
 pub use rules::Rule;
 pub use rules::Rules;
@@ -85,6 +86,8 @@ pub enum Part<'a> {
     ToolResult(ToolResult<'a>),
     /// Tools that are offered from here on, beside [`Request::tools`]; in turns of [`Role::System`].
     NewTools(Vec<Tool<'a>>),
+    /// What is before it is to be in the prompt cache; only if the target has such marks.
+    CacheMark(CacheMark),
 }
 
 /// A model's visible reasoning, and its proof.

@@ -41,6 +41,8 @@ pub struct Request<'a> {
     pub user: Option<Text<'a>>,
     /// The key of the vendor's prompt cache.
     pub cache_key: Option<Text<'a>>,
+    /// Marks for the prompt cache, beside those in turns; only if the target has such marks.
+    pub marks: CacheMarks,
     /// Whether the reply is to be streamed.
     pub stream: bool,
     /// chat-compatible: the client requests the usage chunk.
@@ -72,6 +74,26 @@ impl<'a> Request<'a> {
             _ => None,
         }
     }
+}
+
+/// How long a marked prefix stays in the prompt cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheMark {
+    /// Five minutes.
+    Short,
+    /// An hour.
+    Hour,
+}
+
+/// Marks for the prompt cache outside of turns.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CacheMarks {
+    /// After these texts of [`Request::system`].
+    pub system: Vec<(usize, CacheMark)>,
+    /// After the tools.
+    pub tools: Option<CacheMark>,
+    /// After the last message.
+    pub last: Option<CacheMark>,
 }
 
 /// Sampling fields, as the client's numbers.

@@ -220,6 +220,13 @@ rules! {
         demands one" "the vendor's word for skipping the check is sent in its place";
     StopCount "stop_count" Refused [Chat AltCli] "more stop sequences than the target takes (4, \
         alt-cli 5)" "refused";
+    CalledTools "called_tools" Changed [Native] "tool calls in the history of a request without \
+        tools, for Bedrock's Converse" "the tools that were called are listed, with any arguments: \
+        the service refuses the history without them";
+    MediaUrl "media_url" Refused [Native] "images and documents by address, for Bedrock's \
+        Converse" "refused: the service takes bytes";
+    MediaType "media_type" Refused [Native] "attachments of a type that Bedrock's Converse does \
+        not know" "refused";
     Unknown "unknown_parts" Refused [Native Responses Chat AltCli] "messages and parts of a type \
         that is not known here" "refused";
 }
@@ -242,12 +249,21 @@ impl Rule {
 
 /// The rules that one request needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Rules(u128);
+pub struct Rules {
+    noted: u128,
+    /// The target has marks for the prompt cache: a reader keeps them.
+    pub keeps_marks: bool,
+}
 
 impl Rules {
+    /// No rule yet, for a target with marks for the prompt cache.
+    pub const fn keeping_marks() -> Self {
+        Self { noted: 0, keeps_marks: true }
+    }
+
     /// Adds a rule. A rule that is already there stays once.
     pub fn note(&mut self, rule: Rule) {
-        self.0 |= 1 << (rule as u32);
+        self.noted |= 1 << (rule as u32);
     }
 
     /// Notes `rule` if `used`.
@@ -259,7 +275,7 @@ impl Rules {
 
     /// Whether the rule was noted.
     pub const fn has(self, rule: Rule) -> bool {
-        self.0 & (1 << (rule as u32)) != 0
+        self.noted & (1 << (rule as u32)) != 0
     }
 
     /// Ids of the noted rules that leave a part out, in the table's order.

@@ -59,7 +59,7 @@ pub fn without_empty(request: &mut Request<'_>) {
         Part::Text(text) => !text.is_empty(),
         Part::Media(_) | Part::ToolResult(_) => role != Role::Assistant,
         Part::ToolCall(_) => role == Role::Assistant,
-        Part::Thinking(_) | Part::NewTools(_) => false,
+        Part::Thinking(_) | Part::NewTools(_) | Part::CacheMark(_) => false,
     };
     let rules = &mut request.dropped;
     request.turns.retain(|turn| {

@@ -17,6 +17,7 @@ use super::conversation::{
     pairs, surrogates, turns,
 };
 use super::names::{self, CallIds, NameMap};
+use super::native::converse::ConverseOptions;
 use super::responses::instructions::{self, Official};
 use super::route::Operation;
 use super::usage::UsageReader;
@@ -66,12 +67,14 @@ pub struct RequestOptions<'o> {
     /// The key's or the provider's preference: a native request then enables automatic prompt
     /// caching, as other formats have no cache marks to convert.
     pub cache_ttl: CacheTtl,
+    /// For a native provider's model that is asked by Bedrock's `Converse`.
+    pub converse: Option<ConverseOptions<'o>>,
     /// The provider's strategy and the operator's texts; for responses providers.
     pub instructions: Option<(InstructionsStrategy, Official<'o>)>,
 }
 
 impl<'o> RequestOptions<'o> {
-    /// Options without facts, a maximum, a cache key, a cache lifetime or instructions, and with
+    /// Options without facts, a maximum, a cache key, a cache lifetime, `Converse` or instructions, and with
     /// [`DEFAULT_MAX_TOKENS`].
     pub const fn new(upstream_model: &'o str, stream: bool) -> Self {
         Self {
@@ -82,6 +85,7 @@ impl<'o> RequestOptions<'o> {
             max_output: None,
             cache_key: None,
             cache_ttl: CacheTtl::Inherit,
+            converse: None,
             instructions: None,
         }
     }
@@ -135,11 +139,22 @@ fn request_without_halves(
     {
         return Ok(rewrapped(body, options));
     }
-    let mut request = read_request(from, body)?;
+    let mut request = match (from, &options.converse) {
+        (WireFormat::Native, Some(_)) => {
+            native::request_read::read_by(body, Rules::keeping_marks())?
+        }
+        _ => read_request(from, body)?,
+    };
     request.stream = options.stream;
     let names = NameMap::of(&request, from, to);
     let model = TargetModel { name: options.upstream_model, facts: options.facts };
-    let accepts = native::accepts(to, &model);
+    let accepts = match &options.converse {
+        Some(converse) => {
+            native::converse::fit(&mut request, options.upstream_model, converse);
+            native::Accepts::default()
+        }
+        None => native::accepts(to, &model),
+    };
     mend(&mut request, to, accepts);
     let mut rules = request.dropped;
     let most = options.max_output.unwrap_or(u64::MAX);
@@ -160,6 +175,9 @@ fn request_without_halves(
     };
     let betas = accepts.betas(&request);
     let written = match to {
+        WireFormat::Native if let Some(converse) = &options.converse => {
+            native::converse::write(&request, &target, converse, &mut rules)
+        }
         WireFormat::Native => native::request_write::write(&request, &target, &mut rules),
         WireFormat::Responses => responses::request_write::write(&request, &target, &mut rules),
         WireFormat::Chat => chat::request_write::write(&request, &target, &mut rules),

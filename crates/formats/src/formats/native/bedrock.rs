@@ -2,7 +2,7 @@
 //! of the path, the betas part of the body.
 //!
 //! `conf/bedrock.json` lists the betas that Bedrock accepts. One that it does not know would fail
-//! the request.
+//! the request. It also has the rows of [`super::converse`].
 
 use std::sync::LazyLock;
 
@@ -12,6 +12,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::converse::model::ConverseModel;
 use super::members::BodyMembers;
 
 const VERSION: &str = "bedrock-2023-05-31";
@@ -29,11 +30,19 @@ struct BetaRows {
     other_names: std::collections::BTreeMap<String, String>,
     /// What a model's name begins with if requests to it may be served in several regions.
     cross_region: Vec<String>,
+    /// What models take by `Converse`, by their names.
+    converse: Vec<ConverseModel>,
 }
 
 #[expect(clippy::expect_used, reason = "the file is part of the program, and a test reads it")]
 static ROWS: LazyLock<BetaRows> =
     LazyLock::new(|| serde_json::from_str(SHIPPED).expect("conf/bedrock.json is invalid"));
+
+/// What the model of this name takes by `Converse`; of one that is not known, what all take.
+pub(super) fn converse_model(name: &str) -> &'static ConverseModel {
+    static PLAIN: LazyLock<ConverseModel> = LazyLock::new(ConverseModel::default);
+    ROWS.converse.iter().find(|row| row.is_of(name)).unwrap_or(&PLAIN)
+}
 
 /// Those of these betas that Bedrock accepts, by its names, each once.
 pub fn betas<'a>(wanted: impl Iterator<Item = &'a str>) -> Vec<&'static str> {

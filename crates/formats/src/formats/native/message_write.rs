@@ -12,12 +12,12 @@ use crate::formats::names::{call_id, wire_name};
 /// Stands for earlier messages if the format requires a user message first.
 pub(super) const OPENING: &str = "(continued)";
 /// Follows an answer that the conversation ends with, where the model does not continue it.
-const CLOSING: &str = "(continue)";
+pub(super) const CLOSING: &str = "(continue)";
 
 /// A message as it will be written: the remaining parts, in the format's order.
-struct NativeMessage<'m, 'a> {
-    role: Role,
-    parts: Vec<&'m Part<'a>>,
+pub(super) struct NativeMessage<'m, 'a> {
+    pub role: Role,
+    pub parts: Vec<&'m Part<'a>>,
 }
 
 /// Refuses content for which the format has no block.
@@ -47,7 +47,11 @@ pub(super) fn survives(part: &Part<'_>) -> bool {
         Part::Thinking(thinking) => thinking.signature.as_ref().is_some_and(|signature| {
             matches!(signature.origin, Origin::Native | Origin::NativeRedacted)
         }),
-        Part::Media(_) | Part::ToolCall(_) | Part::ToolResult(_) | Part::NewTools(_) => true,
+        Part::Media(_)
+        | Part::ToolCall(_)
+        | Part::ToolResult(_)
+        | Part::NewTools(_)
+        | Part::CacheMark(_) => true,
     }
 }
 
@@ -83,7 +87,11 @@ fn write_user(a: &mut Array<'_>, text: &str) {
     });
 }
 
-fn arrange<'m, 'a>(request: &'m Request<'a>, rules: &mut Rules) -> Vec<NativeMessage<'m, 'a>> {
+/// The messages with what is written of them, in which neighbours differ in their role.
+pub(super) fn arrange<'m, 'a>(
+    request: &'m Request<'a>,
+    rules: &mut Rules,
+) -> Vec<NativeMessage<'m, 'a>> {
     let mut messages: Vec<NativeMessage<'m, 'a>> = Vec::with_capacity(request.turns.len());
     for turn in &request.turns {
         let (mut parts, rest): (Vec<_>, Vec<_>) =
@@ -150,6 +158,7 @@ fn write_part(a: &mut Array<'_>, part: &Part<'_>, rules: &mut Rules) {
         Part::Media(media) => write_media(a, media),
         Part::ToolCall(call) => write_call(a, call, rules),
         Part::ToolResult(result) => write_result(a, result),
+        Part::CacheMark(_) => {}
         Part::NewTools(tools) => {
             for tool in tools {
                 a.typed("tool_addition", |o| {

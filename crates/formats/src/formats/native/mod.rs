@@ -4,6 +4,7 @@
 
 mod accepts;
 pub mod bedrock;
+pub mod converse;
 mod generation;
 mod members;
 mod message_write;

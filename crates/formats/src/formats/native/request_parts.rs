@@ -5,8 +5,8 @@ use serde::de::IgnoredAny;
 
 use super::request_tools::{self, WireTool};
 use crate::formats::conversation::{
-    Content, Media, MediaKind, Origin, Part, Rule, Rules, Signature, Str, Thinking, ToolCall,
-    ToolName, ToolResult, Unsupported, locate,
+    CacheMark, Content, Media, MediaKind, Origin, Part, Rule, Rules, Signature, Str, Thinking,
+    ToolCall, ToolName, ToolResult, Unsupported, locate,
 };
 use crate::formats::json_read::{self, Json, List};
 
@@ -41,7 +41,8 @@ pub(super) struct RequestBlock<'a> {
     /// Of a change of the tools.
     #[serde(borrow)]
     tool: Option<Json<'a>>,
-    cache_control: Option<IgnoredAny>,
+    #[serde(borrow)]
+    cache_control: Option<Json<'a>>,
     citations: Option<IgnoredAny>,
 }
 
@@ -84,18 +85,60 @@ pub(super) fn read<'a>(
     for (index, block) in blocks.into_iter().enumerate() {
         let field = format!("{field}.{index}");
         let block = block.map_err(|unread| locate::element(&field, &unread))?;
-        rules.note_if(block.cache_control.is_some(), Rule::CacheMarks);
+        let mark = read_mark(block.cache_control, rules);
         rules.note_if(block.citations.is_some(), Rule::Citations);
         read_block(block, &field, rules, &mut parts)?;
+        parts.extend(mark.map(Part::CacheMark));
     }
     Ok(parts)
+}
+
+/// A mark for the prompt cache, if the target has such marks.
+pub(super) fn read_mark(mark: Option<Json<'_>>, rules: &mut Rules) -> Option<CacheMark> {
+    #[derive(Deserialize)]
+    struct CacheControl<'a> {
+        #[serde(borrow)]
+        ttl: Option<Str<'a>>,
+    }
+    let mark = mark?;
+    if !rules.keeps_marks {
+        rules.note(Rule::CacheMarks);
+        return None;
+    }
+    let ttl = json_read::from_str::<CacheControl<'_>>(mark.get()).ok().and_then(|mark| mark.ttl);
+    Some(if ttl.as_deref() == Some("1h") { CacheMark::Hour } else { CacheMark::Short })
+}
+
+/// Texts, and marks with the places that they follow.
+type MarkedTexts<'a> = (Vec<Str<'a>>, Vec<(usize, CacheMark)>);
+
+/// The texts before the conversation, and the marks after them.
+///
+/// # Errors
+/// An element that is not a block.
+pub(super) fn system<'a>(
+    content: Content<'a, RequestBlock<'a>>,
+    rules: &mut Rules,
+) -> Result<MarkedTexts<'a>, Unsupported> {
+    let blocks = match content {
+        Content::Text(text) => return Ok((vec![text], Vec::new())),
+        Content::Parts(blocks) => blocks,
+    };
+    let (mut marks, mut count) = (Vec::new(), 0);
+    let texts = blocks.collect(|block| {
+        count += usize::from(block.text.is_some());
+        let mark = read_mark(block.cache_control, rules).filter(|_| count > 0);
+        marks.extend(mark.map(|mark| (count - 1, mark)));
+        block.text
+    });
+    Ok((texts.map_err(|unread| locate::element("system", &unread))?, marks))
 }
 
 /// The texts of a list of blocks; other kinds are skipped.
 ///
 /// # Errors
 /// An element of the list at `field` that is not a block.
-pub(super) fn texts<'a>(
+fn texts<'a>(
     content: Content<'a, RequestBlock<'a>>,
     field: &str,
     rules: &mut Rules,

@@ -9,8 +9,8 @@ use super::request_tools::{self, NativeToolChoice, WireTool};
 use crate::formats::conversation::locate::{self, parse, texts};
 use crate::formats::conversation::request::ReasoningMode;
 use crate::formats::conversation::{
-    Content, Effort, OutputFormat, Part, Reasoning, Request, Role, Rule, Rules, Sampling, Str,
-    Turn, Unsupported, number, schema,
+    CacheMarks, Content, Effort, OutputFormat, Part, Reasoning, Request, Role, Rule, Rules,
+    Sampling, Str, Turn, Unsupported, number, schema,
 };
 use crate::formats::json_read::{Json, List};
 
@@ -44,7 +44,8 @@ struct Body<'a> {
     output_format: Option<Format<'a>>,
     #[serde(borrow)]
     metadata: Option<Metadata<'a>>,
-    cache_control: Option<IgnoredAny>,
+    #[serde(borrow)]
+    cache_control: Option<Json<'a>>,
     service_tier: Option<IgnoredAny>,
     container: Option<IgnoredAny>,
     context_management: Option<IgnoredAny>,
@@ -114,8 +115,15 @@ struct Metadata<'a> {
 /// # Errors
 /// The field that is invalid, or that no other format can express.
 pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
+    read_by(body, Rules::default())
+}
+
+/// As [`read`]; `rules` says whether marks for the prompt cache are kept.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_by(body: &[u8], mut rules: Rules) -> Result<Request<'_>, Unsupported> {
     let body: Body<'_> = parse(body)?;
-    let mut rules = Rules::default();
     note_vendor_fields(&body, &mut rules);
     if body.thread.as_ref().is_some_and(|thread| &*thread.kind == "continue") {
         return Err(Rule::Stored.refuse("thread"));
@@ -133,8 +141,10 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
         body.tool_choice.as_ref().and_then(|choice| choice.disable_parallel_tool_use).map(|no| !no);
     let own = body.tools.unwrap_or_default();
     let mut tools = Vec::with_capacity(own.room());
+    let mut marks = CacheMarks::default();
     for (index, tool) in own.into_iter().enumerate() {
         let tool = tool.map_err(|unread| locate::element(&format!("tools.{index}"), &unread))?;
+        marks.tools = request_parts::read_mark(tool.cache_control, &mut rules).or(marks.tools);
         tools.extend(request_tools::read(tool, || format!("tools.{index}"), &mut rules)?);
     }
     let tool_choice = body.tool_choice.and_then(|choice| {
@@ -142,11 +152,15 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
         let added = parts.flat_map(Part::new_tools);
         request_tools::read_choice(choice, tools.iter().chain(added), &mut rules)
     });
+    marks.last = request_parts::read_mark(body.cache_control, &mut rules);
+    let system;
+    (system, marks.system) = request_parts::system(body.system.unwrap_or_default(), &mut rules)?;
     let effort = instructions.effort.or_else(|| effort_of(body.output_config.as_ref()));
     let format = body.output_config.and_then(|config| config.format).or(body.output_format);
     Ok(Request {
         model: body.model.unwrap_or_default().into_text(),
-        system: request_parts::texts(body.system.unwrap_or_default(), "system", &mut rules)?,
+        system,
+        marks,
         turns,
         tool_choice,
         tools,
@@ -235,7 +249,6 @@ fn note_vendor_fields(body: &Body<'_>, rules: &mut Rules) {
     ];
     let is_used = fields.iter().any(|field| field.is_some()) || body.thread.is_some();
     rules.note_if(is_used, Rule::VendorFields);
-    rules.note_if(body.cache_control.is_some(), Rule::CacheMarks);
 }
 
 fn read_message<'a>(

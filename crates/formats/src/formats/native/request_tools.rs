@@ -1,7 +1,6 @@
 //! Reads tools and the choice among them.
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use crate::formats::conversation::locate::texts;
 use crate::formats::conversation::{
@@ -29,7 +28,8 @@ pub(super) struct WireTool<'a> {
     max_uses: Option<u64>,
     #[serde(borrow)]
     user_location: Option<Json<'a>>,
-    cache_control: Option<IgnoredAny>,
+    #[serde(borrow)]
+    pub cache_control: Option<Json<'a>>,
 }
 
 /// Which tools the model must or may call.
@@ -51,7 +51,6 @@ pub(super) fn read<'a>(
     field: impl FnOnce() -> String,
     rules: &mut Rules,
 ) -> Result<Option<Tool<'a>>, Unsupported> {
-    rules.note_if(tool.cache_control.is_some(), Rule::CacheMarks);
     if tool.name.is_none() && matches!(tool.kind.as_deref(), None | Some("custom")) {
         return Err(Unsupported::missing(format!("{}.name", field())));
     }

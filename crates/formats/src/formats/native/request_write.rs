@@ -16,7 +16,7 @@ use crate::formats::conversation::{
 use crate::formats::names::wire_name;
 
 /// Requests a JSON object, if there is no schema.
-const JSON_LINE: &str =
+pub(super) const JSON_LINE: &str =
     "Answer with exactly one JSON object and nothing else: no introduction, no code fence.";
 
 /// Writes the body of `POST /v1/messages`. Turns alternate already.
@@ -28,11 +28,7 @@ pub fn write(
     let max_tokens = request.max_tokens.unwrap_or(target.default_max_tokens);
     message_write::refuse_sound(request)?;
     let generation = ClaudeGeneration::of(target.model);
-    let thinking = if generation.is_adaptive() {
-        thinking::decide_adaptive(request, generation.mode, rules)
-    } else {
-        thinking::decide(request, max_tokens, rules)
-    };
+    let thinking = thinking::of(request, max_tokens, generation, rules);
     note_losses(request, rules);
     Ok(json::document_of(target.size, |o| {
         o.str("model", target.model);
@@ -41,12 +37,7 @@ pub fn write(
         message_write::write(o, request, generation.takes_prefill, rules);
         write_tools(o, request, (target, generation), rules);
         write_thinking(o, &thinking, generation);
-        if generation.is_adaptive() {
-            leave_sampling_out(request, rules);
-        } else {
-            let thinks = matches!(thinking, ThinkingMode::On(_));
-            write_sampling(o, request, (thinks, target.keep_top_p), rules);
-        }
+        write_sampling_of(o, request, (&thinking, generation), target, rules);
         write_stops(o, request, rules);
         write_output(o, request, &thinking, rules);
         if let Some(user) = &request.user {
@@ -64,7 +55,11 @@ pub fn write(
     }))
 }
 
-fn write_thinking(o: &mut Object<'_>, thinking: &ThinkingMode, generation: ClaudeGeneration) {
+pub(super) fn write_thinking(
+    o: &mut Object<'_>,
+    thinking: &ThinkingMode,
+    generation: ClaudeGeneration,
+) {
     let is_unset = matches!(thinking, ThinkingMode::Unset | ThinkingMode::Effort(_));
     let is_shown = match thinking {
         ThinkingMode::Adaptive(_) => true,
@@ -98,7 +93,8 @@ fn write_thinking(o: &mut Object<'_>, thinking: &ThinkingMode, generation: Claud
     });
 }
 
-fn note_losses(request: &Request<'_>, rules: &mut Rules) {
+/// Notes the fields that the format has none for.
+pub(super) fn note_losses(request: &Request<'_>, rules: &mut Rules) {
     let sampling = &request.sampling;
     rules.note_if(
         sampling.frequency_penalty.is_some() || sampling.presence_penalty.is_some(),
@@ -230,6 +226,22 @@ pub(super) fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules)
             );
             o.raw("input_schema", schema::FREE_TEXT);
         }
+    }
+}
+
+/// Writes the sampling fields that the model takes beside its thinking.
+pub(super) fn write_sampling_of(
+    o: &mut Object<'_>,
+    request: &Request<'_>,
+    (thinking, generation): (&ThinkingMode, ClaudeGeneration),
+    target: &Target<'_>,
+    rules: &mut Rules,
+) {
+    if generation.is_adaptive() {
+        leave_sampling_out(request, rules);
+    } else {
+        let thinks = matches!(thinking, ThinkingMode::On(_));
+        write_sampling(o, request, (thinks, target.keep_top_p), rules);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Whether a native request asks for thinking: the service refuses it beside some other fields.
 
-use super::generation::Mode;
+use super::generation::{ClaudeGeneration, Mode};
 use super::message_write;
 use crate::formats::conversation::request::ReasoningMode;
 use crate::formats::conversation::{Effort, Part, Request, Role, Rule, Rules, ToolChoice};
@@ -32,12 +32,21 @@ impl ThinkingMode {
     }
 }
 
-/// By an effort, for the newer models. They do not require signed thinking before calls.
-pub(super) fn decide_adaptive(
+/// Decides for a model of this generation.
+pub(super) fn of(
     request: &Request<'_>,
-    mode: Mode,
+    max_tokens: u64,
+    generation: ClaudeGeneration,
     rules: &mut Rules,
 ) -> ThinkingMode {
+    match generation.is_adaptive() {
+        true => decide_adaptive(request, generation.mode, rules),
+        false => decide(request, max_tokens, rules),
+    }
+}
+
+/// By an effort, for the newer models. They do not require signed thinking before calls.
+fn decide_adaptive(request: &Request<'_>, mode: Mode, rules: &mut Rules) -> ThinkingMode {
     let effort = match request.reasoning.effort_word() {
         None => return ThinkingMode::Unset,
         Some(Effort::None) => {
@@ -71,7 +80,7 @@ fn is_forced(request: &Request<'_>) -> bool {
 }
 
 /// With a budget, for the older models.
-pub(super) fn decide(request: &Request<'_>, max_tokens: u64, rules: &mut Rules) -> ThinkingMode {
+fn decide(request: &Request<'_>, max_tokens: u64, rules: &mut Rules) -> ThinkingMode {
     let asked = match request.reasoning.budget() {
         None => return ThinkingMode::Unset,
         Some(0) => return ThinkingMode::Off,

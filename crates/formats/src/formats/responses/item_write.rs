@@ -134,7 +134,7 @@ fn write_assistant(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
                 }
             }
             Part::Media(_) | Part::ToolResult(_) => rules.note(Rule::ReplyMedia),
-            Part::NewTools(_) => {}
+            Part::NewTools(_) | Part::CacheMark(_) => {}
         }
     }
 }
