@@ -17,7 +17,7 @@ use rust_embed::{EmbeddedFile, RustEmbed};
 use super::made;
 
 #[derive(RustEmbed)]
-#[folder = "$CARGO_MANIFEST_DIR/admin/dist"]
+#[folder = "admin/dist"]
 #[allow_missing = true]
 struct Files;
 

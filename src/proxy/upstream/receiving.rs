@@ -82,15 +82,15 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
         .map(|shape| if awaits_more { Shape::AsIs } else { shape })
         .ok_or_else(|| unusable(UnusableReply::WrongFormat))?;
     let kind = if is_content { BodyKind::Other } else { kind(endpoint, content_type, streamed) };
-    let reader = match endpoint {
-        // A converter reads the stream itself, usage included.
-        _ if awaits_more || matches!(shape, Shape::Events(_)) => None,
-        // It is not of the format yet.
-        _ if is_converse => None,
-        Some(endpoint) => Some(UsageReader::of_endpoint(endpoint.figures, kind)),
+    // A converter reads the stream itself, usage included. What Converse says is not of the format
+    // yet.
+    let is_read = !awaits_more && !matches!(shape, Shape::Events(_)) && !is_converse;
+    let reader = endpoint.filter(|_| is_read);
+    let reader = reader.map(|own| UsageReader::of_endpoint(own.figures, kind)).or_else(|| {
         // It says where a stream of a stored reply ends.
-        None => (generates || streamed).then(|| UsageReader::new(format, streamed)),
-    };
+        let is_of_format = is_read && endpoint.is_none() && (generates || streamed);
+        is_of_format.then(|| UsageReader::new(format, streamed))
+    });
     let mut reply = ReshapedReply::new(decoder, reader, shape);
     reply.check = attempt.rendered.check.take();
     if let Operation::Stored(call) = &forwarding.route.operation

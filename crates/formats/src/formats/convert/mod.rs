@@ -174,15 +174,7 @@ fn request_without_halves(
         keep_top_p: matches!(from, WireFormat::Chat | WireFormat::Native),
     };
     let betas = accepts.betas(&request);
-    let written = match to {
-        WireFormat::Native if let Some(converse) = &options.converse => {
-            native::converse::write(&request, &target, converse, &mut rules)
-        }
-        WireFormat::Native => native::request_write::write(&request, &target, &mut rules),
-        WireFormat::Responses => responses::request_write::write(&request, &target, &mut rules),
-        WireFormat::Chat => chat::request_write::write(&request, &target, &mut rules),
-        WireFormat::AltCli => alt_cli::request_write::write(&request, &target, &mut rules),
-    };
+    let written = write_request(&request, to, &target, options, &mut rules);
     let reply = ReplyContext {
         names,
         model: request.model.to_string(),
@@ -204,6 +196,25 @@ fn request_without_halves(
         stream: options.stream,
         reply,
     })
+}
+
+/// Writes a request in the provider's format.
+fn write_request(
+    request: &Request<'_>,
+    to: WireFormat,
+    target: &Target<'_>,
+    options: &RequestOptions<'_>,
+    rules: &mut Rules,
+) -> Result<Vec<u8>, Unsupported> {
+    match to {
+        WireFormat::Native if let Some(converse) = &options.converse => {
+            native::converse::write(request, target, converse, rules)
+        }
+        WireFormat::Native => native::request_write::write(request, target, rules),
+        WireFormat::Responses => responses::request_write::write(request, target, rules),
+        WireFormat::Chat => chat::request_write::write(request, target, rules),
+        WireFormat::AltCli => alt_cli::request_write::write(request, target, rules),
+    }
 }
 
 fn rewrapped(body: Vec<u8>, options: &RequestOptions<'_>) -> ConvertedRequest {

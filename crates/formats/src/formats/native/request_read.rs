@@ -7,10 +7,10 @@ use serde_json::Number;
 use super::request_parts::{self, RequestBlock};
 use super::request_tools::{self, NativeToolChoice, WireTool};
 use crate::formats::conversation::locate::{self, parse, texts};
-use crate::formats::conversation::request::ReasoningMode;
+use crate::formats::conversation::request::{CacheMark, ReasoningMode};
 use crate::formats::conversation::{
     CacheMarks, Content, Effort, OutputFormat, Part, Reasoning, Request, Role, Rule, Rules,
-    Sampling, Str, Turn, Unsupported, number, schema,
+    Sampling, Str, Tool, Turn, Unsupported, number, schema,
 };
 use crate::formats::json_read::{Json, List};
 
@@ -139,14 +139,9 @@ pub fn read_by(body: &[u8], mut rules: Rules) -> Result<Request<'_>, Unsupported
     instructions.clear(&mut turns, &mut rules);
     let parallel_tools =
         body.tool_choice.as_ref().and_then(|choice| choice.disable_parallel_tool_use).map(|no| !no);
-    let own = body.tools.unwrap_or_default();
-    let mut tools = Vec::with_capacity(own.room());
     let mut marks = CacheMarks::default();
-    for (index, tool) in own.into_iter().enumerate() {
-        let tool = tool.map_err(|unread| locate::element(&format!("tools.{index}"), &unread))?;
-        marks.tools = request_parts::read_mark(tool.cache_control, &mut rules).or(marks.tools);
-        tools.extend(request_tools::read(tool, || format!("tools.{index}"), &mut rules)?);
-    }
+    let tools;
+    (tools, marks.tools) = read_tools(body.tools.unwrap_or_default(), &mut rules)?;
     let tool_choice = body.tool_choice.and_then(|choice| {
         let parts = turns.iter().flat_map(|turn| &turn.parts);
         let added = parts.flat_map(Part::new_tools);
@@ -187,6 +182,21 @@ pub fn read_by(body: &[u8], mut rules: Rules) -> Result<Request<'_>, Unsupported
         dropped: rules,
         ..Request::default()
     })
+}
+
+/// The tools, and the cache mark after them.
+fn read_tools<'a>(
+    own: List<'a, WireTool<'a>>,
+    rules: &mut Rules,
+) -> Result<(Vec<Tool<'a>>, Option<CacheMark>), Unsupported> {
+    let mut tools = Vec::with_capacity(own.room());
+    let mut mark = None;
+    for (index, tool) in own.into_iter().enumerate() {
+        let tool = tool.map_err(|unread| locate::element(&format!("tools.{index}"), &unread))?;
+        mark = request_parts::read_mark(tool.cache_control, rules).or(mark);
+        tools.extend(request_tools::read(tool, || format!("tools.{index}"), rules)?);
+    }
+    Ok((tools, mark))
 }
 
 /// What messages of the role `system` say beside their text.
