@@ -3,6 +3,8 @@
 //!
 //! The sentences are those of `/readyz`: both are made from [`crate::state`].
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use super::context::Context;
@@ -13,6 +15,7 @@ use super::records::provider::SwitchedOffRecord;
 use crate::config::OnRedisLoss;
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
+use crate::domain::provider_auth::ProviderAuth;
 use crate::domain::provider_credential::KEY_NAME;
 use crate::ledger::JournalStats;
 use crate::policy::provider_state::ProviderState;
@@ -151,17 +154,20 @@ fn without_credential(provider: &Provider, fault: &str) -> Problem {
     problem("provider_without_credential", "error", fault.to_owned(), params)
 }
 
-/// Keys of providers that no request uses: they can be revoked.
+/// Keys of providers that nothing uses: they can be revoked. A key that is never sent is not meant.
 fn unused_keys(ctx: &Context, now: Timestamp) -> impl Iterator<Item = Problem> {
     let snapshot = ctx.node.state.snapshot();
     let enabled = snapshot.providers.iter().filter(|provider| provider.is_enabled);
     let each = enabled.flat_map(|provider| provider.with_each_credential());
-    let unused = each.filter_map(|one| {
+    let is_sent = |one: &&Arc<Provider>| {
+        let has_own = !one.auth.is_clients() && one.auth != ProviderAuth::None;
+        has_own && !one.key.expose().is_empty()
+    };
+    let unused = each.filter(is_sent).filter_map(|one| {
         let since = ctx.node.credential_uses.unused_since(one, now)?;
         let (name, key) =
             (&one.name, one.credential.as_ref().map_or(KEY_NAME, |credential| &credential.name));
-        let message =
-            format!("the key “{key}” of provider {name} has served no request for 90 days");
+        let message = format!("the key “{key}” of provider {name} was not used for 90 days");
         let params = json!({ "providerId": one.id.0, "providerName": name, "key": key });
         let problem = problem("credential_unused", "warning", message, params);
         Some(Problem { since: Some(Iso(since)), ..problem })

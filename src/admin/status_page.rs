@@ -2,7 +2,7 @@
 //! `status_page.enabled` is set. Anyone may read it: it has the names of groups (or of providers),
 //! their state and their history, and nothing else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, Request, Response, StatusCode, header};
 use serde::Serialize;
+use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
 use super::context::Context;
@@ -19,13 +20,24 @@ use crate::config::StatusPage;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
-use crate::store::{LOOK_MS, ProviderLooks, StoreError};
+use crate::store::{LOOK_MS, ProviderLooks};
 
 /// How long an answer is given again: strangers cannot make the database work.
 const KEPT: Duration = Duration::from_secs(10);
 
+/// How long it waits for the database.
+const TIME_LIMIT: Duration = Duration::from_secs(5);
+
 /// The latest answer.
-pub(super) type StatusKept = Arc<Mutex<Option<(Instant, StatusPage, Status)>>>;
+pub(super) type StatusKept = Arc<Mutex<Option<Kept>>>;
+
+/// An answer, and when it was made.
+pub(super) struct Kept {
+    made_at: Instant,
+    of: StatusPage,
+    /// `None` if it could not be made.
+    status: Option<Status>,
+}
 
 /// What the page says.
 #[derive(Debug, Clone, Serialize)]
@@ -72,11 +84,8 @@ async fn answer(
         return dispatch::elsewhere(State(surface), request).await;
     };
     let (code, body) = match status(&surface, shown).await {
-        Ok(status) => (StatusCode::OK, write(status)),
-        Err(error) => {
-            tracing::warn!(%error, "the status page could not be made");
-            (StatusCode::SERVICE_UNAVAILABLE, String::new())
-        }
+        Some(status) => (StatusCode::OK, write(status)),
+        None => (StatusCode::SERVICE_UNAVAILABLE, String::new()),
     };
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = code;
@@ -86,26 +95,67 @@ async fn answer(
     response
 }
 
-async fn status(surface: &Surface, shown: StatusPage) -> Result<Status, StoreError> {
+async fn status(surface: &Surface, shown: StatusPage) -> Option<Status> {
     // Whoever waits gets what another one has made.
-    let mut kept = surface.status.lock().await;
-    if let Some((made, of, status)) = &*kept
-        && *of == shown
-        && made.elapsed() < KEPT
+    let mut kept = Arc::clone(&surface.status).lock_owned().await;
+    if let Some(last) = &*kept
+        && last.of == shown
+        && last.made_at.elapsed() < KEPT
     {
-        return Ok(status.clone());
+        return last.status.clone();
     }
-    let looks = surface.ctx.node.store.provider_states().await?;
-    let status = made(&surface.ctx, shown, &looks);
-    *kept = Some((Instant::now(), shown, status.clone()));
-    Ok(status)
+    let ctx = Arc::clone(&surface.ctx);
+    // A client that leaves does not end it.
+    let task = Handle::current().spawn(async move {
+        let status = make(&ctx, shown).await;
+        *kept = Some(Kept { made_at: Instant::now(), of: shown, status: status.clone() });
+        status
+    });
+    task.await.ok().flatten()
+}
+
+async fn make(ctx: &Context, shown: StatusPage) -> Option<Status> {
+    match tokio::time::timeout(TIME_LIMIT, ctx.node.store.provider_states()).await {
+        Ok(Ok(looks)) => return Some(made(ctx, shown, &looks)),
+        Ok(Err(error)) => tracing::warn!(%error, "the status page could not be made"),
+        Err(_) => {
+            tracing::warn!("the status page could not be made: the database does not answer");
+        }
+    }
+    None
+}
+
+/// The looks at each provider.
+#[derive(Default)]
+struct Looks {
+    /// How many were up and down: of the day in five minutes each, or of the days.
+    sums: HashMap<(ProviderId, bool), (u64, u64)>,
+    /// The last one of five minutes.
+    last: HashMap<ProviderId, ProviderLooks>,
+}
+
+impl Looks {
+    /// `all`: the oldest first.
+    fn of(all: &[ProviderLooks]) -> Self {
+        let mut looks = Self::default();
+        for one in all {
+            let (up, down) = looks.sums.entry((one.provider, one.is_day)).or_default();
+            *up = up.saturating_add(one.up);
+            *down = down.saturating_add(one.down);
+            if !one.is_day {
+                looks.last.insert(one.provider, *one);
+            }
+        }
+        looks
+    }
 }
 
 fn made(ctx: &Context, shown: StatusPage, looks: &[ProviderLooks]) -> Status {
     let (snapshot, now) = (ctx.node.state.snapshot(), ctx.node.clock.now());
+    let looks = Looks::of(looks);
     let mut services: BTreeMap<String, Vec<(ProviderId, bool)>> = BTreeMap::new();
     for provider in snapshot.providers.iter().filter(|provider| provider.is_enabled) {
-        let one = (provider.id, is_up(ctx, provider, looks, now));
+        let one = (provider.id, is_up(ctx, provider, &looks, now));
         let mut add = |name: &str| services.entry(name.to_owned()).or_default().push(one);
         match shown {
             StatusPage::Providers => add(&provider.name),
@@ -120,11 +170,8 @@ fn made(ctx: &Context, shown: StatusPage, looks: &[ProviderLooks]) -> Status {
             _ => "operational",
         };
         let share = |is_day: bool| {
-            let is_of = |one: &&ProviderLooks| {
-                one.is_day == is_day && providers.iter().any(|(id, _)| *id == one.provider)
-            };
-            let all = looks.iter().filter(is_of);
-            let (up, down) = all.fold((0, 0), |(up, down), one| (up + one.up, down + one.down));
+            let all = providers.iter().filter_map(|(id, _)| looks.sums.get(&(*id, is_day)));
+            let (up, down) = all.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
             percent(up, down)
         };
         Service { name, state, last_day: share(false), last_90_days: share(true) }
@@ -134,9 +181,9 @@ fn made(ctx: &Context, shown: StatusPage, looks: &[ProviderLooks]) -> Status {
 }
 
 /// What another node that probes the provider has stored last, or what this one sees.
-fn is_up(ctx: &Context, provider: &Provider, looks: &[ProviderLooks], now: Timestamp) -> bool {
-    let is_its = |one: &&ProviderLooks| one.provider == provider.id && !one.is_day;
-    let last = looks.iter().rfind(is_its).filter(|one| now.since(one.starts_at) < 2 * LOOK_MS);
+fn is_up(ctx: &Context, provider: &Provider, looks: &Looks, now: Timestamp) -> bool {
+    let last = looks.last.get(&provider.id);
+    let last = last.filter(|one| now.since(one.starts_at) < 2 * LOOK_MS);
     match last {
         Some(look) if ctx.node.probed.is_elsewhere(provider, now) => look.up > 0,
         _ => ctx.node.expects_answer(provider, now),

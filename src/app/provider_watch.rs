@@ -24,7 +24,10 @@ pub(super) async fn run(node: Arc<Node>, stop: impl Future<Output = ()>) {
     tokio::pin!(stop);
     let mut noted = Noted::default();
     loop {
-        let watched = tokio::time::timeout(TIME_LIMIT, watch(&node, &mut noted)).await;
+        let watched = tokio::select! {
+            () = &mut stop => break,
+            watched = tokio::time::timeout(TIME_LIMIT, watch(&node, &mut noted)) => watched,
+        };
         if let Ok(Err(error)) = watched {
             tracing::debug!(%error, "the states of providers could not be stored");
         }
@@ -33,8 +36,21 @@ pub(super) async fn run(node: Arc<Node>, stop: impl Future<Output = ()>) {
             () = tokio::time::sleep(EVERY) => {}
         }
     }
-    // The last uses are not lost.
-    let _ = tokio::time::timeout(LAST, watch(&node, &mut noted)).await;
+    // The last uses are not lost, and the next process probes at once.
+    let last = async {
+        let watched = watch(&node, &mut noted).await;
+        watched.and(leave_probes(&node).await)
+    };
+    if let Ok(Err(error)) = tokio::time::timeout(LAST, last).await {
+        tracing::debug!(%error, "the last states of providers could not be stored");
+    }
+}
+
+async fn leave_probes(node: &Node) -> Result<(), StoreError> {
+    for job in node.probed.take_jobs() {
+        node.store.leave_job(&job, node.probed.holder(), None).await?;
+    }
+    Ok(())
 }
 
 /// The providers whose states were stored in the present five minutes.
@@ -68,6 +84,7 @@ async fn watch(node: &Node, noted: &mut Noted) -> Result<(), StoreError> {
     if !states.is_empty() {
         node.store.note_provider_states(now, &states).await?;
         noted.providers.extend(states.iter().map(|(id, _)| id));
+        node.store.forget_credential_uses(&uses.gone(&snapshot)).await?;
     }
     Ok(())
 }

@@ -76,6 +76,13 @@ impl Permit {
         entered
     }
 
+    /// Gives the place at the provider back, as if it had not been taken.
+    pub fn leave(&mut self, now: Timestamp) {
+        if let (Some(charge), Some(at)) = (&self.charge, self.at.take()) {
+            self.backend.withdraw(charge, at, self.backend.time(now));
+        }
+    }
+
     /// A permit for the same request at a second provider, which it asks at the same time. It counts
     /// at that provider only: the caller's limits count the request once. `request`: an id of its
     /// own, by which shared counters know it.
@@ -96,9 +103,7 @@ impl Permit {
     /// Ends a request that leaves its provider before its reply is complete: what it cost counts at
     /// `provider`, and the place is free as if it had not been taken.
     pub fn settle_cancelled(mut self, now: Timestamp, cost: NanoUsd, provider: ProviderId) {
-        if let (Some(charge), Some(at)) = (&self.charge, self.at.take()) {
-            self.backend.withdraw(charge, at, self.backend.time(now));
-        }
+        self.leave(now);
         self.settle(now, cost, Some(provider));
     }
 

@@ -63,6 +63,10 @@ impl RequestContext {
         });
         let Some(charged) = charged else { return };
         self.gateway.node.metrics.hedges.lost(&provider.name, charged.cost);
+        if charged.cost.is_none() {
+            let unpriced = &self.gateway.node.unpriced_models;
+            unpriced.note(&lost.model, Some(&lost.asked.model), self.now());
+        }
         if let Some(permit) = permit {
             permit.settle_cancelled(self.now(), charged.cost.unwrap_or_default(), provider.id);
         }

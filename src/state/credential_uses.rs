@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-use super::{CredentialPlace, CredentialStates, Health};
+use super::{CredentialPlace, CredentialStates, Health, Snapshot};
 use crate::domain::clock::Timestamp;
 use crate::domain::fast_map::FastMap;
 use crate::domain::provider::Provider;
@@ -13,6 +13,8 @@ use crate::store::CredentialUse;
 
 /// A credential that no request uses for so long is reported.
 const UNUSED_MS: i64 = 90 * 86_400_000;
+/// How many are forgotten at a time.
+const FORGOTTEN: usize = 100;
 
 /// What the database has; `None` until it was read.
 #[derive(Default)]
@@ -40,6 +42,22 @@ impl CredentialUses {
         self.0.read().as_ref()?.get(&place)?.used_at
     }
 
+    /// Those stored, 100 at most, whose provider or credential was removed.
+    pub fn gone(&self, snapshot: &Snapshot) -> Vec<CredentialPlace> {
+        let stored = self.0.read();
+        let is_gone = |(provider, credential): &CredentialPlace| match snapshot.provider(*provider)
+        {
+            Some(one) => {
+                let is_listed = one.credentials.iter().any(|listed| listed.id == *credential);
+                !is_listed && !one.has_credential(*credential)
+            }
+            // Nothing is known of the credentials of one that is left out.
+            None => !snapshot.left_out.iter().any(|one| one.id == *provider),
+        };
+        let places = stored.iter().flat_map(|all| all.keys().copied());
+        places.filter(is_gone).take(FORGOTTEN).collect()
+    }
+
     /// Since when an enabled credential of `provider` is unused, if that is longer than 90 days ago.
     pub fn unused_since(&self, provider: &Provider, now: Timestamp) -> Option<Timestamp> {
         let stored = self.0.read();
@@ -59,7 +77,8 @@ pub fn used_here(
     now: Timestamp,
 ) -> Vec<CredentialUse> {
     let attempts = health.figures(provider, now);
-    // Of a provider with one credential, every attempt is a use of it.
+    // Of a provider with one credential, each attempt is a use of it that succeeded, or that failed
+    // in a way that counts for the circuit.
     let of_one = attempts.last_success.max(attempts.last_failure);
     let used = |one: &Arc<Provider>| match one.credential {
         None => of_one,
@@ -104,5 +123,27 @@ mod tests {
         assert_eq!(uses.last((ProviderId(7), CredentialId::KEY)), Some(used));
         assert_eq!(uses.unused_since(&provider, late), None);
         assert_eq!(uses.unused_since(&provider, used.plus_ms(91 * day)), Some(used));
+    }
+
+    #[test]
+    fn uses_of_removed_providers_and_credentials_are_gone() {
+        let (uses, now) = (CredentialUses::default(), Timestamp(1_000));
+        let provider = |id| Arc::new(Provider { id: ProviderId(id), ..Provider::blank(now) });
+        let mut snapshot = Snapshot::new(1, Vec::new(), Vec::new());
+        snapshot.providers = vec![provider(7)];
+        snapshot.left_out = vec![provider(8)];
+        assert!(uses.gone(&snapshot).is_empty(), "nothing was read yet");
+        let places = [(7, 0), (7, 1), (8, 5), (9, 0)];
+        let place = |(provider, credential)| (ProviderId(provider), CredentialId(credential));
+        let stored = places.map(place).map(|(provider, credential)| CredentialUse {
+            provider,
+            credential,
+            known_since: now,
+            used_at: None,
+        });
+        uses.renew(stored.to_vec());
+        let mut gone = uses.gone(&snapshot);
+        gone.sort();
+        assert_eq!(gone, [(7, 1), (9, 0)].map(place));
     }
 }

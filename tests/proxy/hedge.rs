@@ -246,6 +246,21 @@ async fn the_other_goes_on_alone_if_one_fails() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn beside_another_attempt_a_failure_counts_at_once() {
+    let bed = Bed::new().await;
+    let fields = json!({"providerId": bed.slow, "max_retry_attempts": 3});
+    bed.fixture.gateway.admin("providers/editProvider", fields).await;
+    bed.does(SLOW, json!({"delay_ms": 500, "status": 500})).await;
+    bed.does(FAST, json!({"first_byte_ms": 900})).await;
+    assert!(is_complete(&bed.ask().await));
+    let (row, _) = bed.records(1).await;
+    // Without a second attempt, the first one would be repeated at its provider.
+    step(&row, "attempt_failed", "slow");
+    assert!(steps(&row, "retried").is_empty(), "{row}");
+    assert_eq!(bed.asked().await, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn after_both_failed_the_next_provider_is_asked() {
     let bed = Bed::new().await;
     bed.does(SLOW, json!({"delay_ms": 500, "status": 500})).await;

@@ -61,15 +61,19 @@ pub struct LogEntry {
     /// A UUID; the client received it in the header `x-tollgate-request-id`.
     pub request_id: String,
     /// The session that the request belongs to; `null` = the request was refused before its body
-    /// was read.
+    /// was read, or the gateway made it itself.
     pub session_id: Option<String>,
-    /// The user who owns the key; `null` for requests of the administrator token.
+    /// The user who owns the key; `null` for requests of the administrator token,
+    /// and for those that the gateway makes itself (`#probe`, `#hedge`).
     pub user_id: Option<i64>,
-    /// The user's name at the time of the request; `null` for requests of the administrator token.
+    /// The user's name at the time of the request; `null` for requests of the administrator token,
+    /// and for those that the gateway makes itself (`#probe`, `#hedge`).
     pub user_name: Option<String>,
-    /// The key of the request; `null` for requests of the administrator token.
+    /// The key of the request; `null` for requests of the administrator token,
+    /// and for those that the gateway makes itself (`#probe`, `#hedge`).
     pub key_id: Option<i64>,
-    /// The key's name at the time of the request; `null` for requests of the administrator token.
+    /// The key's name at the time of the request; `null` for requests of the administrator token,
+    /// and for those that the gateway makes itself (`#probe`, `#hedge`).
     pub key_name: Option<String>,
     /// The provider that answered, or the last one that was tried; `null` = none was tried.
     pub provider_id: Option<i64>,
@@ -83,7 +87,8 @@ pub struct LogEntry {
     pub client_format: &'static str,
     /// The provider's format, named as in `clientFormat`; `null` = no provider was tried.
     pub provider_format: Option<&'static str>,
-    /// The path that the client requested, without its query.
+    /// The path that the client requested, without its query, perhaps with the gateway's mark:
+    /// `#tool-check`, `#websocket`; of what it asked for itself `#probe`, `#hedge`.
     pub endpoint: String,
     /// The client asked for a stream.
     pub streamed: bool,

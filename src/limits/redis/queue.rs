@@ -105,7 +105,8 @@ impl Op {
         else {
             return None;
         };
-        (self.charge.slot == *slot).then_some(at)
+        // A second attempt of a request (`Permit::beside`) binds no session.
+        (self.charge.user.is_some() && self.charge.slot == *slot).then_some(at)
     }
 
     /// Whether a request has left a provider by it.

@@ -47,8 +47,9 @@ impl Waiter for Client<'_> {
             if due.is_none() || next != due {
                 return Ok(None);
             }
-            now = Instant::now();
-            if self.wants_hedge(now) {
+            // By the bound, not by the clock: the timer may fire a millisecond early.
+            if due.is_some_and(|due| self.wants_hedge(due)) {
+                now = Instant::now();
                 break;
             }
             // Boxed: a stream needs no memory for this.
@@ -65,7 +66,7 @@ impl Waiter for Client<'_> {
 }
 
 impl Client<'_> {
-    /// Whether a second provider is to be asked now.
+    /// Whether a second provider is to be asked by this time.
     fn wants_hedge(&self, now: Instant) -> bool {
         let at = self.ctx.forwarding().and_then(|forwarding| forwarding.keepalive.hedge_at);
         at.is_some_and(|at| at <= now)

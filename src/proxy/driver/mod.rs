@@ -279,7 +279,11 @@ impl Driver<'_> {
                 let end = piece.is_none() || self.wire.is_done();
                 (piece, end)
             }
-            Err(e) if *e.esource() != ErrorSource::Downstream && running.has_enough() => {
+            Err(e)
+                if *e.esource() != ErrorSource::Downstream
+                    && !is_outrun(&e)
+                    && running.has_enough() =>
+            {
                 (None, true)
             }
             Err(e) => return Err(e),

@@ -110,6 +110,7 @@ impl Client<'_> {
                 Err(_) => {}
             }
         }
+        self.ctx.parts()?.1.is_hedged = false;
         self.ctx.request.tried();
         self.ctx.request.gateway.node.metrics.hedges.ended("failed");
         Ok(())
@@ -203,8 +204,14 @@ impl Service {
 /// Puts the second attempt in the place of the first, and moves the request to its provider.
 async fn take_over(ctx: &mut Exchange, hedge: &mut Hedge) -> Result<()> {
     let first = ctx.replace_attempt(hedge.attempt.take());
-    let (permit, now) = (hedge.permit.take(), ctx.request.now());
-    let provider = Arc::clone(&ctx.running()?.attempt.provider);
+    let (mut permit, now) = (hedge.permit.take(), ctx.request.now());
+    let running = ctx.running()?;
+    running.forwarding.is_hedged = false;
+    let provider = Arc::clone(&running.attempt.provider);
+    // The request's own permit takes its place.
+    if let Some(permit) = &mut permit {
+        permit.leave(now);
+    }
     if let Some(own) = ctx.request.record.as_mut().and_then(|record| record.permit.as_mut()) {
         // The provider was asked already: if its limits were reached meanwhile, the request is there
         // nevertheless.

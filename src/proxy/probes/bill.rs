@@ -6,11 +6,13 @@ use std::time::Duration;
 use rust_decimal::Decimal;
 
 use crate::domain::clock::Timestamp;
+use crate::domain::cloud::ClaudeCloud;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{RequestId, SessionId};
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
 use crate::domain::record::{Record, RequestOutcome};
+use crate::formats::native::converse::reply;
 use crate::formats::usage::{Bill, UsageReader};
 use crate::proxy::gateway::Gateway;
 use crate::proxy::{record, settle};
@@ -25,8 +27,10 @@ pub(super) fn bill(
     answer: &Probed,
 ) {
     let format = provider.kind.format();
+    let is_converse = provider.cloud.for_model(upstream) == ClaudeCloud::Converse;
+    let native = is_converse.then(|| reply::native(&answer.body).unwrap_or_default());
     let mut reader = UsageReader::new(format, false);
-    reader.feed(&answer.body);
+    reader.feed(native.as_deref().unwrap_or(&answer.body));
     reader.finish();
     if reader.usage().is_none() {
         return;

@@ -53,6 +53,7 @@ pub(super) fn judge(
         ticket.succeeded(now);
         return ProbeResult::Ok;
     };
+    let failure = one.secrets().fold(failure, Failure::without);
     let message = failure.describe();
     let failed = Failed { kind: failure.kind(), status: failure.status(), message: &message };
     let reply = failure.reply();

@@ -17,11 +17,14 @@ use super::gateway::Gateway;
 use super::upstream::health_ticket::HealthTicket;
 use crate::domain::ids::{ProviderId, SessionId};
 use crate::domain::provider::Provider;
+use crate::state::ProbedProviders;
 use crate::store::StoreError;
 use crate::upstream::small_request;
 
 const TICK: Duration = Duration::from_secs(1);
 const TIME_LIMIT: Duration = Duration::from_secs(30);
+/// How soon a provider is tried again that another node, perhaps one that has died, still has.
+const RETRY: Duration = Duration::from_secs(60);
 
 /// Runs until `stopped`. A probe in flight is dropped then.
 pub async fn run(gateway: Arc<Gateway>, stopped: impl Future<Output = ()>) {
@@ -38,7 +41,6 @@ struct NextProbe {
 }
 
 async fn probe_all(gateway: &Gateway) {
-    let node = uuid::Uuid::new_v4().to_string();
     let (mut running, mut busy) = (FuturesUnordered::new(), HashSet::new());
     let (mut next, mut refused) = (HashMap::<ProviderId, NextProbe>::new(), HashSet::new());
     loop {
@@ -55,10 +57,9 @@ async fn probe_all(gateway: &Gateway) {
             }
             next.due = now + every;
             next.turn = next.turn.wrapping_add(1);
-            let (provider, model, node, turn) =
-                (Arc::clone(provider), model.to_owned(), &node, next.turn);
+            let (provider, model, turn) = (Arc::clone(provider), model.to_owned(), next.turn);
             running.push(async move {
-                let result = probe(gateway, &provider, &model, turn, (node, every)).await;
+                let result = probe(gateway, &provider, &model, turn, every).await;
                 (provider, result)
             });
         }
@@ -68,6 +69,11 @@ async fn probe_all(gateway: &Gateway) {
                 () = &mut tick => break,
                 Some((provider, result)) = running.next() => {
                     busy.remove(&provider.id);
+                    let now = gateway.node.clock.now();
+                    let is_here = gateway.node.probed.is_here(provider.id, now);
+                    if let Some(next) = next.get_mut(&provider.id).filter(|_| !is_here) {
+                        next.due = next.due.min(Instant::now() + RETRY);
+                    }
                     log(&mut refused, &provider, result);
                 }
             }
@@ -107,17 +113,18 @@ async fn probe(
     provider: &Arc<Provider>,
     model: &str,
     turn: usize,
-    (node, every): (&str, Duration),
+    every: Duration,
 ) -> Result<Option<ProbeResult>, StoreError> {
-    let (store, clock) = (&gateway.node.store, &gateway.node.clock);
+    let (store, clock, probed) = (&gateway.node.store, &gateway.node.clock, &gateway.node.probed);
     let every = i64::try_from(every.as_millis()).unwrap_or(i64::MAX);
     let now = store.shared_time(clock.now()).await?;
     // A little less, so that the node which has it keeps it.
     let until = now.plus_ms(every.saturating_sub(500));
-    if !store.take_job(&format!("probe {}", provider.id), node, now, until).await? {
+    if !store.take_job(&ProbedProviders::job(provider.id), probed.holder(), now, until).await? {
+        probed.forget(provider.id);
         return Ok(None);
     }
-    gateway.node.probed.note(provider.id, clock.now().plus_ms(every.saturating_mul(2)));
+    probed.note(provider.id, clock.now().plus_ms(every.saturating_mul(2)));
     let is_enabled =
         |one: &&Arc<Provider>| one.credential.as_ref().is_none_or(|one| one.is_enabled);
     let enabled: Vec<_> = provider.with_each_credential().iter().filter(is_enabled).collect();

@@ -9,3 +9,4 @@ mod provider_headers;
 pub(super) mod refusal;
 pub(super) mod refusal_reply;
 pub(super) mod reshape;
+pub(super) mod whole_reply;

@@ -41,6 +41,8 @@ pub struct Forwarding {
     /// How long a provider may send nothing until another one is asked as well; `None` = never, or
     /// one was.
     hedge_after: Option<Duration>,
+    /// Two attempts run: neither is repeated at its provider.
+    pub is_hedged: bool,
 }
 
 /// When a second provider is asked. Not for a reply that its provider keeps, or makes in the
@@ -86,6 +88,7 @@ impl Forwarding {
             tally,
             keepalive,
             hedge_after,
+            is_hedged: false,
         })
     }
 
@@ -103,10 +106,19 @@ impl Forwarding {
         rest.filter_map(|(at, place)| Some((at, Arc::clone(providers.get(*place)?)))).collect()
     }
 
-    /// The provider at this place of the plan is asked beside the current one. It is the only one.
-    pub(super) fn hedges_with(&mut self, at: usize) {
-        self.order.remove(at);
-        self.hedge_after = None;
+    /// Takes the provider at this place out of the plan: it is asked beside the current one.
+    pub(super) fn take_out(&mut self, at: usize) -> usize {
+        self.order.remove(at)
+    }
+
+    /// Puts a provider back that was taken out.
+    pub(super) fn put_back(&mut self, at: usize, provider: usize) {
+        self.order.insert(at, provider);
+    }
+
+    /// A second attempt begins. It is the only one of the request.
+    pub(super) fn hedges(&mut self) {
+        (self.hedge_after, self.is_hedged) = (None, true);
     }
 
     /// The call that implements the client's operation at a provider of this format.

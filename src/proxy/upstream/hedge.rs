@@ -37,18 +37,23 @@ pub(in crate::proxy) async fn choose(
 ) -> Result<Option<Second>> {
     let Running { request, forwarding, attempt: first } = running;
     forwarding.keepalive.hedge_at = None;
-    if first.provider.auth.is_clients() || !forwarding.has_time() {
+    // A probe of a half-open circuit must not be cancelled.
+    if first.provider.auth.is_clients() || first.ticket.is_probe() || !forwarding.has_time() {
         return Ok(None);
     }
     for (at, provider) in forwarding.untried() {
         let Some(mut second) = enter(request, forwarding, &provider).await else { continue };
+        let place = forwarding.take_out(at);
         match next_peer::begin(session, request, forwarding, &mut second.attempt).await {
             Ok(()) => {}
             Err(e) if *e.esource() == ErrorSource::Downstream => return Err(e),
-            // Its format cannot express the request: it is asked in its turn, and then says so.
-            Err(_) => continue,
+            Err(_) => {
+                // Its format cannot express the request: it is asked in its turn, and then says so.
+                forwarding.put_back(at, place);
+                continue;
+            }
         }
-        forwarding.hedges_with(at);
+        forwarding.hedges();
         let waited = millis(first.began.elapsed());
         let why =
             format!("asked as well: “{}” sent nothing within {waited} ms", first.provider.name);
@@ -68,7 +73,6 @@ async fn enter(
     if provider.auth.is_clients() || node.credentials.is_nearly_used_up(provider, now) {
         return None;
     }
-    // A probe of a half-open circuit must not be cancelled.
     let ticket = HealthTicket::enter(&node.health, provider, now).filter(|one| !one.is_probe())?;
     let chosen = match provider.variants.is_empty() {
         true => Arc::clone(provider),

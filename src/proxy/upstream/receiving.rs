@@ -31,7 +31,8 @@ use crate::proxy::coding::{Coding, CodingError, StreamDecoder};
 use crate::proxy::context::RequestContext;
 use crate::proxy::reply::client_head::ReplyFacts;
 use crate::proxy::reply::refusal::Refusal;
-use crate::proxy::reply::reshape::{CountReply, ReshapedReply, Shape, WholeForm, WholeReply};
+use crate::proxy::reply::reshape::{CountReply, ReshapedReply, Shape};
+use crate::proxy::reply::whole_reply::{WholeForm, WholeReply};
 use crate::proxy::request::upload;
 
 /// Takes the head of a provider's reply (`upstream_response_filter`).

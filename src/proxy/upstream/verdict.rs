@@ -170,10 +170,16 @@ fn classified(
         verdict = Verdict::of_credential(verdict.reason);
     }
     request.gateway.node.metrics.attempt(&attempt.provider.name, verdict.class.as_str());
-    forwarding.was_alive(attempt.alive());
+    if !forwarding.is_hedged {
+        // The other attempt had the same time.
+        forwarding.was_alive(attempt.alive());
+    }
     let has_time = forwarding.has_time() && !(is_late && attempt.had_a_share());
     let is_last = is_last(request, forwarding, &attempt);
-    let again = verdict.next == classify::Next::SameProviderAgain && has_time && !is_last;
+    let again = verdict.next == classify::Next::SameProviderAgain
+        && has_time
+        && !is_last
+        && !forwarding.is_hedged;
     let now = request.now();
     let by = if other.is_some() {
         attempt.counts = Counts::No;

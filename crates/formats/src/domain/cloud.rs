@@ -55,6 +55,8 @@ impl ClaudeCloud {
 /// say what they are.
 fn is_of_another_vendor(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);
+    // The one region with a hyphen.
+    let name = name.strip_prefix("us-gov.").unwrap_or(name);
     let Some((first, rest)) = name.split_once('.') else { return false };
     !first.is_empty()
         && first.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
@@ -110,6 +112,7 @@ mod tests {
             ("anthropic.claude-x-v1:0", Bedrock),
             ("us.anthropic.claude-x-v1:0", Bedrock),
             ("us-gov.anthropic.claude-x-v1:0", Bedrock),
+            ("us-gov.meta.llama3-8b-instruct-v1:0", Converse),
             ("amazon.nova-pro-v1:0", Converse),
             ("us.amazon.nova-pro-v1:0", Converse),
             ("ai21.jamba-1-5-large-v1:0", Converse),

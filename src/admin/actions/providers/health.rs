@@ -1,5 +1,6 @@
 //! The health of providers: read, and reset by hand.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -76,13 +77,13 @@ async fn get_providers_health_status(
 }
 
 async fn get_providers_history(call: Call, _: Nothing) -> Result<Vec<ProviderHistory>, ApiError> {
-    let all = call.ctx.node.store.provider_states().await?;
+    let mut all: HashMap<(ProviderId, bool), Vec<LooksRecord>> = HashMap::new();
+    for one in call.ctx.node.store.provider_states().await? {
+        all.entry((one.provider, one.is_day)).or_default().push(LooksRecord::from(&one));
+    }
     let snapshot = call.ctx.node.state.snapshot();
     let of = |provider: &Arc<Provider>| {
-        let looks = |is_day| {
-            let its = all.iter().filter(|one| one.provider == provider.id && one.is_day == is_day);
-            its.map(LooksRecord::from).collect()
-        };
+        let mut looks = |is_day: bool| all.remove(&(provider.id, is_day)).unwrap_or_default();
         ProviderHistory { provider_id: provider.id.0, looks: looks(false), days: looks(true) }
     };
     Ok(snapshot.providers.iter().map(of).collect())

@@ -139,10 +139,8 @@ fn request_without_halves(
     {
         return Ok(rewrapped(body, options));
     }
-    let mut request = match (from, &options.converse) {
-        (WireFormat::Native, Some(_)) => {
-            native::request_read::read_by(body, Rules::keeping_marks())?
-        }
+    let mut request = match options.converse {
+        Some(_) if from == WireFormat::Native => native::request_read::keeping_marks(body)?,
         _ => read_request(from, body)?,
     };
     request.stream = options.stream;

@@ -104,7 +104,8 @@ pub(super) fn arrange<'m, 'a>(
             }
             kept
         }));
-        if parts.is_empty() {
+        // A mark alone is no turn.
+        if parts.iter().all(|part| matches!(part, Part::CacheMark(_))) {
             continue;
         }
         match messages.last_mut() {

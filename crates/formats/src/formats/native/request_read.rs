@@ -118,11 +118,16 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
     read_by(body, Rules::default())
 }
 
-/// As [`read`]; `rules` says whether marks for the prompt cache are kept.
+/// As [`read`], with the marks for the prompt cache.
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_by(body: &[u8], mut rules: Rules) -> Result<Request<'_>, Unsupported> {
+pub fn keeping_marks(body: &[u8]) -> Result<Request<'_>, Unsupported> {
+    read_by(body, Rules::keeping_marks())
+}
+
+/// `rules` says whether marks for the prompt cache are kept.
+fn read_by(body: &[u8], mut rules: Rules) -> Result<Request<'_>, Unsupported> {
     let body: Body<'_> = parse(body)?;
     note_vendor_fields(&body, &mut rules);
     if body.thread.as_ref().is_some_and(|thread| &*thread.kind == "continue") {

@@ -40,6 +40,27 @@ impl Store {
         tx.commit_record().await
     }
 
+    /// Removes what is stored of these credentials.
+    ///
+    /// # Errors
+    /// [`StoreError`] of a write.
+    pub async fn forget_credential_uses(
+        &self,
+        gone: &[(ProviderId, CredentialId)],
+    ) -> Result<(), StoreError> {
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let mut tx = self.begin().await?;
+        for (provider, credential) in gone {
+            let mut values = Values::default();
+            values.int(provider.0).int(credential.0);
+            let sql = "DELETE FROM credential_uses WHERE provider_id = $1 AND credential_id = $2";
+            sqlx::query_with(sql, values.into_arguments()).execute(&mut *tx.inner).await?;
+        }
+        tx.commit_record().await
+    }
+
     /// All that are stored.
     ///
     /// # Errors

@@ -288,7 +288,11 @@ fn document_name(name: Option<&str>, number: usize) -> String {
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     let name: String = words.join(" ").chars().take(MAX_NAME - 10).collect();
     let name = if name.is_empty() { "document" } else { name.trim_end() };
-    if number == 1 { name.to_owned() } else { format!("{name} ({number})") }
+    // A first one that looks numbered could be another's name.
+    match number == 1 && !name.ends_with(')') {
+        true => name.to_owned(),
+        false => format!("{name} ({number})"),
+    }
 }
 
 #[cfg(test)]
@@ -303,6 +307,7 @@ mod tests {
             (Some("Report: 2026/10.pdf"), 2, "Report 2026 10 pdf (2)"),
             (Some("  ü  "), 3, "document (3)"),
             (Some("a-(b)[c]"), 1, "a-(b)[c]"),
+            (Some("Report (2)"), 1, "Report (2) (1)"),
         ] {
             assert_eq!(document_name(name, number), wanted);
         }
