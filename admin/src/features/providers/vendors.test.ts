@@ -22,7 +22,9 @@ test("the proposal follows the format and the address until the user chooses the
 
 test("every vendor has an address and a known format", () => {
   for (const { id, url, type } of VENDORS) {
-    expect(new URL(url).pathname, id).toMatch(/^\/(.*\/v\d|anthropic|converse|openai|v1\/projects\/.*)?$/);
+    expect(new URL(url).pathname, id).toMatch(
+      /^\/(.*\/v\d|anthropic|converse|openai|v1\/projects\/.*)?$/,
+    );
     expect(TYPES).toContain(type);
   }
   expect(new Set(VENDORS.map(({ id }) => id)).size).toBe(VENDORS.length);
