@@ -29,7 +29,7 @@ pub(super) struct LostAttempt {
 }
 
 /// What it cost.
-struct Charged {
+struct LossCharge {
     bill: Bill,
     /// `None` = its model has no price.
     cost: Option<NanoUsd>,
@@ -78,7 +78,7 @@ impl RequestContext {
 }
 
 /// Prices an attempt that lost, as if it had answered.
-fn charge(record: &mut OpenRecord, lost: &mut LostAttempt) -> Option<Charged> {
+fn charge(record: &mut OpenRecord, lost: &mut LostAttempt) -> Option<LossCharge> {
     let AskedProvider { provider, model, began, .. } = &lost.asked;
     let asked = AskedProvider {
         provider: Arc::clone(provider),
@@ -90,18 +90,18 @@ fn charge(record: &mut OpenRecord, lost: &mut LostAttempt) -> Option<Charged> {
     let (names, multiplier) = ([&*lost.model, &**model], provider.multiplier());
     let (price, cost) = settle::charge(&record.snapshot, names, multiplier, &mut bill);
     let other = price.filter(|price| *price.model != *lost.model);
-    Some(Charged { cost, price_model: other.map(|price| price.model.as_str().into()), bill })
+    Some(LossCharge { cost, price_model: other.map(|price| price.model.as_str().into()), bill })
 }
 
 /// The row of the ledger. It counts in the windows and sums that the request counts in.
-fn row(ctx: &RequestContext, lost: LostAttempt, charged: Charged, said: &str) -> Record {
+fn row(ctx: &RequestContext, lost: LostAttempt, charged: LossCharge, said: &str) -> Record {
     let LostAttempt {
         id,
         asked: AskedProvider { provider, model: upstream, began, .. },
         model,
         ..
     } = lost;
-    let Charged { bill, cost, price_model } = charged;
+    let LossCharge { bill, cost, price_model } = charged;
     let permit = ctx.record.as_ref().and_then(|record| record.permit.as_ref());
     let admitted = permit.and_then(Permit::admitted);
     let why = Some(format!("of request {}: {said}", ctx.id));

@@ -11,7 +11,7 @@ use crate::formats::json_read::{self, Json, List};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Body<'a> {
+struct ConverseBody<'a> {
     #[serde(borrow)]
     output: Output<'a>,
     #[serde(borrow)]
@@ -23,11 +23,11 @@ struct Body<'a> {
 #[derive(Deserialize)]
 struct Output<'a> {
     #[serde(borrow)]
-    message: Message<'a>,
+    message: ConverseMessage<'a>,
 }
 
 #[derive(Deserialize)]
-struct Message<'a> {
+struct ConverseMessage<'a> {
     #[serde(borrow)]
     content: List<'a, Block<'a>>,
 }
@@ -40,7 +40,7 @@ struct Block<'a> {
     #[serde(borrow)]
     tool_use: Option<ToolUse<'a>>,
     #[serde(borrow)]
-    reasoning_content: Option<Reasoning<'a>>,
+    reasoning_content: Option<ReasoningContent<'a>>,
     #[serde(borrow)]
     citations_content: Option<Citations<'a>>,
 }
@@ -62,7 +62,7 @@ pub(super) struct ToolUse<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Reasoning<'a> {
+struct ReasoningContent<'a> {
     #[serde(borrow)]
     reasoning_text: Option<ReasoningText<'a>>,
     #[serde(borrow)]
@@ -96,7 +96,7 @@ struct Cited<'a> {
 /// It is not a reply of `Converse`.
 pub fn native(body: &[u8]) -> Result<Vec<u8>, ReplyProblem> {
     let problem = |message: String| ReplyProblem::NotAReply { format: "Converse", message };
-    let reply: Body<'_> = json_read::read(body)
+    let reply: ConverseBody<'_> = json_read::read(body)
         .map_err(|error| problem(locate::problem(body, &error).to_string()))?;
     let blocks = reply.output.message.content.collect(Some);
     let blocks = blocks.map_err(|error| problem(locate::unread(&error).to_string()))?;

@@ -30,7 +30,7 @@ struct WireEvent<'a> {
     #[serde(borrow)]
     start: Option<Start<'a>>,
     #[serde(borrow)]
-    delta: Option<Delta<'a>>,
+    delta: Option<BlockDelta<'a>>,
     #[serde(borrow)]
     stop_reason: Option<Str<'a>>,
     #[serde(borrow)]
@@ -46,13 +46,13 @@ struct Start<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Delta<'a> {
+struct BlockDelta<'a> {
     #[serde(borrow)]
     text: Option<Str<'a>>,
     #[serde(borrow)]
     tool_use: Option<Arguments<'a>>,
     #[serde(borrow)]
-    reasoning_content: Option<Reasoning<'a>>,
+    reasoning_content: Option<ReasoningDelta<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -63,7 +63,7 @@ struct Arguments<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Reasoning<'a> {
+struct ReasoningDelta<'a> {
     #[serde(borrow)]
     text: Option<Str<'a>>,
     #[serde(borrow)]
@@ -148,7 +148,7 @@ fn begin(out: &mut Vec<u8>, index: u64, fill: impl FnOnce(&mut Object<'_>)) {
     });
 }
 
-fn write_delta(out: &mut Vec<u8>, index: u64, delta: Option<Delta<'_>>) {
+fn write_delta(out: &mut Vec<u8>, index: u64, delta: Option<BlockDelta<'_>>) {
     let Some(delta) = delta else { return };
     let mut write = |kind: &'static str, member: &'static str, text: Option<Str<'_>>| {
         let Some(text) = text else { return };
