@@ -249,12 +249,8 @@ impl ReshapedReply {
         if !self.is_native() {
             return Bytes::new();
         }
-        if let Some(reader) = &mut self.reader {
-            reader.finish();
-        }
-        if let Some(observer) = &mut self.observer {
-            observer.finish();
-        }
+        let readers = self.reader.iter_mut().chain(self.observer.as_deref_mut());
+        readers.for_each(UsageReader::finish);
         match &mut self.shape {
             Shape::AsIs => Bytes::new(),
             Shape::HideUsage(filter) => filter.finish().unwrap_or_default(),

@@ -35,6 +35,13 @@ use crate::proxy::reply::reshape::{CountReply, ReshapedReply, Shape};
 use crate::proxy::reply::whole_reply::{WholeForm, WholeReply};
 use crate::proxy::request::upload;
 
+/// Whether a stored reply is asked for that is not billed yet.
+fn is_unbilled(request: &RequestContext, forwarding: &Forwarding, attempt: &Attempt) -> bool {
+    let Operation::Stored(call) = &forwarding.route.operation else { return false };
+    *call.collection == route::REPLIES
+        && request.gateway.pending_replies.has(attempt.provider.id, &call.id)
+}
+
 /// Takes the head of a provider's reply (`upstream_response_filter`).
 ///
 /// # Errors
@@ -86,19 +93,15 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     // A converter reads the stream itself, usage included. What Converse says is not of the format
     // yet.
     let is_read = !awaits_more && !matches!(shape, Shape::Events(_)) && !is_converse;
-    let reader = endpoint.filter(|_| is_read);
-    let reader = reader.map(|own| UsageReader::of_endpoint(own.figures, kind)).or_else(|| {
+    let reader = match endpoint {
+        _ if !is_read => None,
+        Some(endpoint) => Some(UsageReader::of_endpoint(endpoint.figures, kind)),
         // It says where a stream of a stored reply ends.
-        let is_of_format = is_read && endpoint.is_none() && (generates || streamed);
-        is_of_format.then(|| UsageReader::new(format, streamed))
-    });
+        None => (generates || streamed).then(|| UsageReader::new(format, streamed)),
+    };
     let mut reply = ReshapedReply::new(decoder, reader, shape);
     reply.check = attempt.rendered.check.take();
-    if let Operation::Stored(call) = &forwarding.route.operation
-        && request.gateway.pending_replies.has(attempt.provider.id, &call.id)
-        && *call.collection == route::REPLIES
-        && !streamed
-    {
+    if !streamed && is_unbilled(request, forwarding, attempt) {
         reply.observer = Some(Box::new(UsageReader::new(format, false)));
     }
     let is_opaque = kind == BodyKind::Other;

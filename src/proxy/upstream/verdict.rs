@@ -170,16 +170,9 @@ fn classified(
         verdict = Verdict::of_credential(verdict.reason);
     }
     request.gateway.node.metrics.attempt(&attempt.provider.name, verdict.class.as_str());
-    if !forwarding.is_hedged {
-        // The other attempt had the same time.
-        forwarding.was_alive(attempt.alive());
-    }
-    let has_time = forwarding.has_time() && !(is_late && attempt.had_a_share());
+    let may_repeat = may_repeat(forwarding, &attempt, is_late);
     let is_last = is_last(request, forwarding, &attempt);
-    let again = verdict.next == classify::Next::SameProviderAgain
-        && has_time
-        && !is_last
-        && !forwarding.is_hedged;
+    let again = verdict.next == classify::Next::SameProviderAgain && may_repeat && !is_last;
     let now = request.now();
     let by = if other.is_some() {
         attempt.counts = Counts::No;
@@ -215,6 +208,16 @@ fn classified(
     forwarding.tally.add(failure, now, request.live.retry.max_cooldown_ms);
     forwarding.tally.refused_requests += u32::from(verdict.refuses_request());
     (None, error)
+}
+
+/// Whether the attempt may be repeated at its provider: there is time left, and no other attempt
+/// runs beside it.
+fn may_repeat(forwarding: &mut Forwarding, attempt: &Attempt, is_late: bool) -> bool {
+    if forwarding.is_hedged {
+        return false;
+    }
+    forwarding.was_alive(attempt.alive());
+    forwarding.has_time() && !(is_late && attempt.had_a_share())
 }
 
 /// What the provider says of the client's own account goes to the client. It says nothing about the
