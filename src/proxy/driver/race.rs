@@ -217,7 +217,7 @@ async fn take_over(ctx: &mut Exchange, hedge: &mut Hedge) -> Result<()> {
         // nevertheless.
         let _ = own.enter(&provider, now).await;
     }
-    // An attempt that failed is there only if it would be repeated.
+    // One that failed is there only if its provider would be asked again, and cost nothing.
     if let Some(first) = first.filter(|_| hedge.begun.is_some()) {
         let end = AttemptEnd {
             at: ctx.request.started.elapsed(),
