@@ -277,7 +277,7 @@ ui_sources() {
 web_ui() {
   local sources
   mapfile -t sources < <(ui_sources)
-  [ -e admin/dist/index.html ] && unchanged admin/node_modules/built.stamp "${sources[@]}" && return
+  [ -e admin/dist/index.html.gz ] && unchanged admin/node_modules/built.stamp "${sources[@]}" && return
   node_runtime || return
   (
     PATH="$PWD/.tools/bin:$PATH"

@@ -1,6 +1,6 @@
 // Runs after the build: adds the files of the API reference, compresses files, and checks the size
 // of a first visit.
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { copyReference } from "./reference.mjs";
@@ -17,6 +17,8 @@ const files = (folder) =>
 await copyReference(join(dist, "reference"));
 
 const gzipped = new Map();
+/** Files of which the gateway gets the compressed forms only. */
+const twinned = [];
 for (const path of files(dist).filter((path) => /\.(js|css|html|svg|json)$/.test(path))) {
   const bytes = readFileSync(path);
   const gz = gzipSync(bytes, { level: 9 });
@@ -27,6 +29,7 @@ for (const path of files(dist).filter((path) => /\.(js|css|html|svg|json)$/.test
     `${path}.br`,
     brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }),
   );
+  twinned.push(path);
 }
 
 // The files of a first visit: those that index.html names, the modules that these import at once,
@@ -55,3 +58,4 @@ if (total > FIRST_LOAD) {
     console.error(`  ${kib(gzipped.get(path))}  ${path.slice(dist.length)}`);
   process.exit(1);
 }
+for (const path of twinned) rmSync(path);

@@ -2,16 +2,21 @@
 //!
 //! A path that is not a file is a view of the single-page application and gets its `index.html`.
 //! Names with a hash (below `assets/`) never change and may be cached without limit; everything
-//! else is revalidated each time. Files are sent compressed if the build left a smaller twin
-//! (`.br`, `.gz`) and the browser accepts it. A debug build reads the folder at run time. Without a
+//! else is revalidated each time. Most files are in the binary in two compressed forms only (`.br`,
+//! `.gz`), which are a third of its size: whoever accepts neither gets them decompressed. A debug build reads the folder at run time. Without a
 //! build, a page explains how to make one; the API works nevertheless.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io::Read as _;
+use std::sync::LazyLock;
 
 use axum::body::{Body, Bytes};
 use axum::http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header,
 };
+use flate2::read::GzDecoder;
+use parking_lot::Mutex;
 use rust_embed::{EmbeddedFile, RustEmbed};
 
 use super::made;
@@ -37,7 +42,7 @@ pub(super) fn serve(request: &Request<Body>) -> Option<Response<Body>> {
         return None;
     }
     let name = path.trim_start_matches('/');
-    if let Some(file) = Files::get(name) {
+    if let Some(file) = find(name) {
         return Some(answer(name, file, request.headers()));
     }
     // A view's address has no extension; a path with one is a missing file, and a page in its place
@@ -50,7 +55,7 @@ pub(super) fn serve(request: &Request<Body>) -> Option<Response<Body>> {
             "there is no such file\n",
         ));
     }
-    Some(match Files::get(INDEX) {
+    Some(match find(INDEX) {
         Some(index) => answer(INDEX, index, request.headers()),
         None => unbuilt(),
     })
@@ -58,7 +63,12 @@ pub(super) fn serve(request: &Request<Body>) -> Option<Response<Body>> {
 
 /// Whether this build contains the file.
 pub(super) fn has(name: &str) -> bool {
-    Files::get(name).is_some()
+    find(name).is_some()
+}
+
+/// The file, or its compressed twin if the build kept only that.
+fn find(name: &str) -> Option<EmbeddedFile> {
+    Files::get(name).or_else(|| Files::get(&format!("{name}.gz")))
 }
 
 /// The page of a build without the web UI.
@@ -90,15 +100,14 @@ fn answer(name: &str, file: EmbeddedFile, asked: &HeaderMap) -> Response<Body> {
         header::CONTENT_TYPE,
         &if text { format!("{kind}; charset=utf-8") } else { kind.to_string() },
     );
-    let (coding, file) = smaller(name, file, asked);
+    let (coding, bytes) = match twin(name, asked) {
+        Some((coding, twin)) => (Some(coding), shared(twin)),
+        None => (None, plain(name)),
+    };
     if let Some(coding) = coding {
         headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding));
     }
-    // Not copied: many clients that read slowly share the program's own bytes.
-    *response.body_mut() = Body::from(match file.data {
-        Cow::Borrowed(bytes) => Bytes::from_static(bytes),
-        Cow::Owned(bytes) => bytes.into(),
-    });
+    *response.body_mut() = Body::from(bytes);
     made::unless_known(response, asked)
 }
 
@@ -108,12 +117,35 @@ fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     }
 }
 
-/// The file, or the compressed twin that the browser accepts.
-fn smaller(
-    name: &str,
-    file: EmbeddedFile,
-    asked: &HeaderMap,
-) -> (Option<&'static str>, EmbeddedFile) {
+/// Not copied: many clients that read slowly share the program's own bytes.
+fn shared(file: EmbeddedFile) -> Bytes {
+    match file.data {
+        Cow::Borrowed(bytes) => Bytes::from_static(bytes),
+        Cow::Owned(bytes) => bytes.into(),
+    }
+}
+
+/// A file without compression. Made from its twin once: the largest has four megabytes.
+fn plain(name: &str) -> Bytes {
+    static MADE: LazyLock<Mutex<HashMap<String, Bytes>>> = LazyLock::new(Mutex::default);
+    if let Some(file) = Files::get(name) {
+        return shared(file);
+    }
+    let mut made = MADE.lock();
+    if let Some(bytes) = made.get(name) {
+        return bytes.clone();
+    }
+    let mut bytes = Vec::new();
+    if let Some(twin) = Files::get(&format!("{name}.gz"))
+        && let Err(error) = GzDecoder::new(&*twin.data).read_to_end(&mut bytes)
+    {
+        tracing::error!(name, %error, "a file of the web UI cannot be decompressed");
+    }
+    made.entry(name.to_owned()).or_insert_with(|| bytes.into()).clone()
+}
+
+/// The compressed twin that the browser accepts.
+fn twin(name: &str, asked: &HeaderMap) -> Option<(&'static str, EmbeddedFile)> {
     let takes =
         asked.get(header::ACCEPT_ENCODING).and_then(|v| v.to_str().ok()).unwrap_or_default();
     let named = |coding: &str| {
@@ -126,10 +158,10 @@ fn smaller(
         if named(coding)
             && let Some(twin) = Files::get(&format!("{name}.{ending}"))
         {
-            return (Some(coding), twin);
+            return Some((coding, twin));
         }
     }
-    (None, file)
+    None
 }
 
 /// Identifies the content. Twins share it: `Vary` names the difference.
