@@ -123,7 +123,7 @@ impl Fixture {
     }
 
     /// Starts another gateway in front of the mock. `command`: for the shell, with `{listen}`,
-    /// `{port}`, `{upstream}` and `{dir}` (an empty folder) in it.
+    /// `{port}`, `{upstream}` and `{dir}` (an empty folder) in it. `headers` may have `{upstream}`.
     ///
     /// # Errors
     /// When it does not listen in time.
@@ -140,7 +140,7 @@ impl Fixture {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("exec {filled}")]);
         let mut peer = target(name, addr, "bench", shell, &dir)?;
-        peer.headers = headers.to_owned();
+        peer.headers = headers.replace("{upstream}", &mock.to_string());
         peer.program.settle(Duration::from_secs(3));
         peer.idle_kib = peer.program.resident_kib();
         self.targets.push(peer);

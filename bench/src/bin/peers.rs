@@ -3,7 +3,8 @@
 //!
 //! `PEER_BUSBAR='busbar --config /etc/bench/busbar.yaml --listen {listen}'` adds a peer; its command
 //! may contain `{listen}`, `{port}`, `{upstream}` and `{dir}`. `PEER_BUSBAR_HEADERS` has header lines
-//! that it requires, separated by `|`, such as `authorization: Bearer key`. A peer gets the same
+//! that it requires, separated by `|`, such as `authorization: Bearer key`; they may contain
+//! `{upstream}`. A peer gets the same
 //! native requests as the others; the upstream is the mock, at `http://{upstream}`.
 
 use std::time::Duration;
