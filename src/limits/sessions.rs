@@ -60,10 +60,12 @@ impl Sessions {
     pub(super) fn refresh(&mut self, now: Timestamp, ttl_ms: i64, mut gone: impl FnMut(&Slot)) {
         self.clamp_ends(now);
         while let Some((ended, slot)) = self.idle.front() {
+            // Before a look-up of the session, because this runs five times per request. A session
+            // that is active again may keep its entry here for so long; `rest` drops it.
+            if now.since(*ended) < ttl_ms && self.idle_count <= MAX_IDLE {
+                break;
+            }
             if still_idle(&mut self.live, *ended, slot) {
-                if now.since(*ended) < ttl_ms && self.idle_count <= MAX_IDLE {
-                    break;
-                }
                 self.live.remove(slot);
                 self.idle_count -= 1;
                 gone(slot);
@@ -184,6 +186,12 @@ impl Sessions {
             && live.queued.replace(ended) == Some(ended)
         {
             return;
+        }
+        // Of sessions that became active since.
+        while let Some((since, slot)) = self.idle.front()
+            && !still_idle(&mut self.live, *since, slot)
+        {
+            self.idle.pop_front();
         }
         if self.idle.len() > 2 * self.live.len() + 64 {
             let live = &mut self.live;

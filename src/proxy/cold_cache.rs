@@ -79,8 +79,8 @@ pub(super) fn asks_about(
     let body = record.body.as_ref()?;
     let print = body.print.as_ref()?;
     if ctx.format != WireFormat::Native
-        || !provider.is_anthropics_own()
         || !is_in_sample(ctx.id, ctx.live.cache_diagnosis)
+        || !provider.is_anthropics_own()
     {
         return None;
     }
@@ -90,6 +90,9 @@ pub(super) fn asks_about(
 
 /// Whether a request is in a sample of this share, from 0 to 1. The low bits of its id are random.
 fn is_in_sample(id: RequestId, share: Decimal) -> bool {
+    if share.is_zero() {
+        return false;
+    }
     let below = (share * Decimal::from(1_u64 << 32)).to_u128().unwrap_or_default();
     id.0.as_u128() % (1 << 32) < below
 }

@@ -17,7 +17,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::RequestId;
 use crate::domain::provider::Provider;
-use crate::domain::record::{Decision, DecisionStep};
+use crate::domain::record::{Decision, DecisionStep, RequestOutcome};
 use crate::otlp::RequestTrace;
 use crate::telemetry::IntGauge;
 
@@ -97,7 +97,8 @@ impl RequestContext {
             is_tool_check: false,
             is_over_websocket: false,
             is_explained: false,
-            ending: Ending::internal("the request was cut off inside the gateway"),
+            // Without a text, which would be an allocation: `Exchange::abandon` adds it.
+            ending: Ending { outcome: RequestOutcome::Internal, status: 500, error: None },
             record: None,
             transcript: None,
             in_flight,

@@ -29,6 +29,9 @@ use crate::formats::batch;
 use crate::formats::peek::Peek;
 use crate::formats::route::{self, Operation};
 
+/// The error of a request that ended without an answer.
+const CUT_OFF: &str = "the request was cut off inside the gateway";
+
 /// A request, and what exists once it goes to a provider.
 pub struct Exchange {
     pub request: RequestContext,
@@ -253,6 +256,9 @@ impl Exchange {
             _ if left => Ending::client_aborted(),
             // The reply should have been completed, and was not.
             RequestOutcome::Completed => Ending::internal("no answer was made"),
+            RequestOutcome::Internal if self.request.ending.error.is_none() => {
+                Ending::internal(CUT_OFF)
+            }
             _ => self.request.ending.clone(),
         };
         self.cut_off(&ending);
@@ -312,7 +318,7 @@ impl Exchange {
 impl Drop for Exchange {
     fn drop(&mut self) {
         if self.request.is_open() {
-            self.cut_off(&Ending::internal("the request was cut off inside the gateway"));
+            self.cut_off(&Ending::internal(CUT_OFF));
         }
     }
 }

@@ -1,12 +1,11 @@
 //! Work that is often done at once: writes into an empty socket, bodies that came with their head.
 
-use std::pin::pin;
+use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
-/// The future's result if it is ready. Drops it otherwise, unless it is a reference.
-pub(in crate::proxy) async fn now<T>(work: impl Future<Output = T>) -> Option<T> {
-    let mut work = pin!(work);
+/// The future's result if it is ready.
+pub(in crate::proxy) async fn now<T>(mut work: Pin<&mut impl Future<Output = T>>) -> Option<T> {
     std::future::poll_fn(|cx| match work.as_mut().poll(cx) {
         Poll::Ready(done) => Poll::Ready(Some(done)),
         Poll::Pending => Poll::Ready(None),
@@ -20,9 +19,8 @@ pub(in crate::proxy) async fn now<T>(work: impl Future<Output = T>) -> Option<T>
 /// itself.
 pub(in crate::proxy) async fn within<T>(
     time: Duration,
-    work: impl Future<Output = T>,
+    mut work: Pin<&mut impl Future<Output = T>>,
 ) -> Option<T> {
-    let mut work = pin!(work);
     match now(work.as_mut()).await {
         Some(done) => Some(done),
         None => pingora::time::timeout(time, work).await.ok(),

@@ -33,7 +33,7 @@ impl OpenRecord {
     /// Settles the request. A full journal is logged as an error; new requests are refused until it
     /// has space (`admit`).
     pub(super) fn settle(
-        mut self,
+        mut self: Box<Self>,
         ctx: &RequestContext,
         trace: Option<Box<RequestTrace>>,
         ending: &Ending,
@@ -42,7 +42,6 @@ impl OpenRecord {
         self.last_decision(ctx, ending, ended);
         let span = trace.as_ref().map(|trace| trace.own);
         let permit = self.permit.take();
-        let snapshot = Arc::clone(&self.snapshot);
         let asked = self
             .asked
             .as_ref()
@@ -51,11 +50,12 @@ impl OpenRecord {
         let is_metered = self.is_metered();
         let admitted = permit.as_ref().and_then(Permit::admitted);
         let admitted_ms = admitted.map_or(0, |at| at.since(ctx.started_at));
-        let record = Record { admitted_ms, ..self.finish(ctx, ending, ended) };
+        let mut record = self.finish(ctx, ending, ended);
+        record.admitted_ms = admitted_ms;
         if is_metered {
             note_session(ctx, &record);
         }
-        conclude(gateway, &snapshot, permit, &record, asked.as_deref(), span);
+        conclude(gateway, &self.snapshot, permit, &record, asked.as_deref(), span);
         end_trace(ctx, trace, &record);
         gateway.node.events.tell(|| NodeEvent::Request(Arc::new(record)));
     }
@@ -109,26 +109,19 @@ impl OpenRecord {
         });
     }
 
-    fn finish(mut self, ctx: &RequestContext, ending: &Ending, ended: Instant) -> Record {
+    /// Takes what the record needs.
+    fn finish(&mut self, ctx: &RequestContext, ending: &Ending, ended: Instant) -> Record {
         let duration = ended - ctx.started;
         let overhead = duration.saturating_sub(ctx.waited);
         let Priced { cost, notional, entry, multiplier, cache_miss } = self.price(ctx);
         let Bill { usage, estimated, parts, diagnosis, .. } = self.bill.take().unwrap_or_default();
-        if let Some(last) = self.decisions.last_mut()
-            && last.step == DecisionStep::Succeeded
-        {
-            let miss = cache_miss.as_ref().map(cold_cache::explained);
-            let lines = [miss, diagnosis.map(|diagnosis| diagnosis.describe())];
-            let said = last.detail.take().map(|said| said.to_string());
-            let lines: Vec<String> = said.into_iter().chain(lines.into_iter().flatten()).collect();
-            last.detail = (!lines.is_empty()).then(|| lines.join("; ").into());
-        }
+        let miss = cache_miss.as_ref().map(cold_cache::explained);
+        self.add_to_success([miss, diagnosis.map(|diagnosis| diagnosis.describe())]);
         self.decisions.iter_mut().for_each(clip);
         let names = names(&self.caller);
-        let provider: Option<(ProviderId, Arc<str>)> =
-            self.asked.as_ref().map(|a| (a.provider.id, a.provider.name.as_str().into()));
+        let provider = self.answering();
         let provider_format = self.asked.as_ref().map(|a| a.provider.kind.format());
-        let (model, session_id, streamed) = match self.body {
+        let (model, session_id, streamed) = match self.body.take() {
             Some(body) => (body.model, Some(body.session), body.stream),
             None => (Arc::from(""), None, false),
         };
@@ -146,7 +139,7 @@ impl OpenRecord {
             client_format: ctx.format,
             provider_format,
             endpoint: ctx.recorded_endpoint(),
-            upstream_model: self.asked.filter(|a| a.model != model).map(|a| a.model),
+            upstream_model: self.asked.take().filter(|a| a.model != model).map(|a| a.model),
             model,
             streamed,
             status_code: ending.status,
@@ -164,10 +157,31 @@ impl OpenRecord {
             first_byte_ms: self.first_byte.map(millis),
             overhead_us: u64::try_from(overhead.as_micros()).unwrap_or(u64::MAX),
             attempts: self.attempts,
-            decisions: self.decisions,
+            decisions: std::mem::take(&mut self.decisions),
             user_agent: ctx.head.user_agent.clone(),
             client_addr: ctx.head.client_ip.map(network::text),
         }
+    }
+
+    /// Adds lines to the decision of the provider that answered.
+    fn add_to_success(&mut self, lines: [Option<String>; 2]) {
+        let last = self.decisions.last_mut();
+        let Some(last) = last.filter(|last| last.step == DecisionStep::Succeeded) else { return };
+        for line in lines.into_iter().flatten() {
+            last.detail = Some(match last.detail.take() {
+                Some(said) => format!("{said}; {line}").into(),
+                None => line.into(),
+            });
+        }
+    }
+
+    /// The provider that answered, or the last one that was asked.
+    fn answering(&self) -> Option<(ProviderId, Arc<str>)> {
+        let provider = &self.asked.as_ref()?.provider;
+        // The last decision is nearly always its own.
+        let own = self.decisions.last().filter(|last| last.provider_id == Some(provider.id));
+        let name = own.map(|own| Arc::clone(&own.provider_name));
+        Some((provider.id, name.unwrap_or_else(|| provider.name.as_str().into())))
     }
 
     /// Without usage the cost is zero. With usage of a model without a price it is `None`, which

@@ -4,6 +4,7 @@
 //! dropped, with every session that was not used since. It is in memory only, so a node knows
 //! nothing of requests before its start or at other nodes.
 
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -42,16 +43,19 @@ impl CacheSessions {
         let name = (key, session.clone());
         let mut generations = self.generations.lock();
         let Generations { young, young_bytes, old } = &mut *generations;
-        let (mut lines, before) = match young.remove(&name) {
-            Some(lines) => {
+        let (lines, before) = match young.entry(name) {
+            Entry::Occupied(known) => {
+                let lines = known.into_mut();
                 let size = lines.size() + SESSION_BYTES;
                 (lines, size)
             }
-            None => (old.remove(&name).unwrap_or_default(), 0),
+            Entry::Vacant(new) => {
+                let lines = old.remove(new.key()).unwrap_or_default();
+                (new.insert(lines), 0)
+            }
         };
         let missed = lines.next(turn);
         *young_bytes = (*young_bytes + lines.size() + SESSION_BYTES).saturating_sub(before);
-        young.insert(name, lines);
         if *young_bytes > MAX_BYTES {
             (*old, *young_bytes) = (std::mem::take(young), 0);
         }

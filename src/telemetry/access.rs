@@ -171,10 +171,10 @@ fn usage(record: &Record, line: &mut JsonLine<'_>) {
     line.number(name!("reasoning_tokens"), record.usage.reasoning);
     // Exact, therefore text; absent if unpriced.
     if let Some(cost) = record.cost {
-        line.plain(name!("cost_usd"), &cost.to_string());
+        line.plain(name!("cost_usd"), &cost.text());
     }
     if let Some(cost) = record.notional_cost {
-        line.plain(name!("notional_cost_usd"), &cost.to_string());
+        line.plain(name!("notional_cost_usd"), &cost.text());
     }
     if record.cost_multiplier == Decimal::ONE {
         line.plain(name!("cost_multiplier"), "1");

@@ -13,8 +13,8 @@ use parking_lot::RwLock;
 use prometheus::{
     Counter, CounterVec, Error, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
 };
-use rust_decimal::prelude::ToPrimitive as _;
 
+use super::metrics::usd;
 use super::registration::Registration;
 use crate::domain::fast_map::FastMap;
 use crate::domain::record::{Record, RequestOutcome};
@@ -191,10 +191,7 @@ impl RowSeries {
         let usage = &record.usage;
         self.tokens[0].inc_by(usage.total().saturating_sub(usage.output));
         self.tokens[1].inc_by(usage.output);
-        // A metric, not an account: the exact sum is in the ledger.
-        if let Some(usd) =
-            record.cost.and_then(|cost| cost.to_decimal().to_f64()).filter(|usd| *usd > 0.0)
-        {
+        if let Some(usd) = usd(record.cost) {
             self.cost.inc_by(usd);
         }
         if let Some(ms) = record.first_byte_ms {

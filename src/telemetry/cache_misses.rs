@@ -1,8 +1,8 @@
 //! Counts cache misses by their cause.
 
 use prometheus::{CounterVec, Error, IntCounterVec};
-use rust_decimal::prelude::ToPrimitive as _;
 
+use super::metrics::usd;
 use super::registration::Registration;
 use crate::domain::cache_miss::CacheMiss;
 
@@ -37,7 +37,6 @@ impl CacheMissMetrics {
         let cause = [miss.cause.as_str()];
         self.requests.with_label_values(&cause).inc();
         self.tokens.with_label_values(&cause).inc_by(miss.tokens);
-        let usd = miss.cost.to_decimal().to_f64().unwrap_or_default();
-        self.cost.with_label_values(&cause).inc_by(usd.max(0.0));
+        self.cost.with_label_values(&cause).inc_by(usd(Some(miss.cost)).unwrap_or_default());
     }
 }

@@ -1,9 +1,9 @@
 //! Counts second providers that were asked because the first had sent nothing yet.
 
 use prometheus::{CounterVec, Error, IntCounterVec};
-use rust_decimal::prelude::ToPrimitive as _;
 
 use super::forget::forget;
+use super::metrics::usd;
 use super::registration::Registration;
 use crate::domain::money::NanoUsd;
 
@@ -38,8 +38,7 @@ impl HedgeMetrics {
 
     /// An attempt lost, and cost this much.
     pub fn lost(&self, provider: &str, cost: Option<NanoUsd>) {
-        let usd = cost.and_then(|cost| cost.to_decimal().to_f64());
-        self.cost.with_label_values(&[provider]).inc_by(usd.unwrap_or_default().max(0.0));
+        self.cost.with_label_values(&[provider]).inc_by(usd(cost).unwrap_or_default());
     }
 
     pub(super) fn keep(&self, keep: &impl Fn(&str) -> bool) {

@@ -63,10 +63,7 @@ impl Levels {
 
 /// Lines that libraries log as errors although they are none: the target, the beginning of the
 /// text, and why.
-const ROUTINE: [(&str, &str); 2] = [
-    // The watcher of an idle connection still held it when it was taken from the pool. A new
-    // connection is made, and the request is not affected.
-    ("pingora_core::connectors", "failed to acquire reusable stream"),
+const ROUTINE: [(&str, &str); 1] = [
     // The new process of an upgrade waits at its socket until the old one hands over. If none does,
     // it ends with a separate line ("Giving up reading socket").
     ("pingora_core::server::transfer_fd", "No incoming socket transfer"),

@@ -155,15 +155,15 @@ mod tests {
     }
 
     #[test]
-    fn a_pooled_connection_that_is_still_held_is_no_error_below_debug() {
-        // The line that Pingora 0.9 writes in `connectors/mod.rs`, while the connection's watcher
-        // holds its lock. The race cannot be forced in a gateway.
+    fn a_hand_over_that_is_awaited_is_not_an_error_below_debug() {
+        // The line that Pingora 0.9 writes in `server/transfer_fd/mod.rs`.
+        let waiting = "No incoming socket transfer, sleep 1s and try again";
         let write = || {
-            log::error!(target: "pingora_core::connectors", "failed to acquire reusable stream");
-            log::error!(target: "pingora_core::connectors", "another error");
-            log::error!(target: "elsewhere", "failed to acquire reusable stream");
+            log::error!(target: "pingora_core::server::transfer_fd", "{waiting}");
+            log::error!(target: "pingora_core::server::transfer_fd", "another error");
+            log::error!(target: "elsewhere", "{waiting}");
         };
-        let others = ["another error", "failed to acquire reusable stream"];
+        let others = ["another error", waiting];
         for level in [Level::ERROR, Level::INFO] {
             assert_eq!(of_libraries(level, write), others, "{level}");
         }

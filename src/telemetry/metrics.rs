@@ -13,7 +13,6 @@ use prometheus::{
     Counter, CounterVec, Encoder as _, Error, Histogram, IntCounter, IntCounterVec, IntGauge,
     IntGaugeVec, Registry, TextEncoder,
 };
-use rust_decimal::prelude::ToPrimitive as _;
 
 use super::background::BackgroundMetrics;
 use super::bodies::BodyMetrics;
@@ -370,7 +369,9 @@ impl ProviderTotals {
     }
 }
 
-/// For a metric, which is not an account: the exact sum is in the ledger.
-fn usd(cost: Option<NanoUsd>) -> Option<f64> {
-    cost.and_then(|cost| cost.to_decimal().to_f64()).filter(|usd| *usd > 0.0)
+/// What is above zero, for a metric, which is not an account: the exact sum is in the ledger.
+/// Without a decimal, which takes 160 instructions more.
+#[expect(clippy::float_arithmetic, clippy::cast_precision_loss, reason = "it is only shown")]
+pub(super) fn usd(cost: Option<NanoUsd>) -> Option<f64> {
+    cost.filter(|cost| cost.0 > 0).map(|cost| cost.0 as f64 / NanoUsd::PER_USD as f64)
 }

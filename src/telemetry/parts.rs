@@ -1,8 +1,8 @@
 //! Counts the parts of replies that have a price of their own.
 
 use prometheus::{CounterVec, Error, IntCounterVec};
-use rust_decimal::prelude::ToPrimitive as _;
 
+use super::metrics::usd;
 use super::registration::Registration;
 use crate::domain::part::Part;
 
@@ -42,8 +42,7 @@ impl PartMetrics {
                 None => "no",
             };
             self.parts.with_label_values(&[kind, priced]).inc();
-            let usd = part.cost.and_then(|cost| cost.to_decimal().to_f64());
-            self.cost.with_label_values(&[kind]).inc_by(usd.unwrap_or_default().max(0.0));
+            self.cost.with_label_values(&[kind]).inc_by(usd(part.cost).unwrap_or_default());
         }
     }
 }

@@ -1,12 +1,9 @@
 //! What Pingora asks of a connection that wraps another: the inner one answers.
 
 /// `passes_on!(Wrapper: this => place)` implements the traits of Pingora's streams that only
-/// describe a connection, by the stream at that place.
+/// describe a connection, by the stream at that place, except for the timing digest.
 macro_rules! passes_on {
     ($wrapper:ty: $this:ident => $inner:expr) => {
-        passes_on!($wrapper: $this => $inner, id $inner.id());
-    };
-    ($wrapper:ty: $this:ident => $inner:expr, id $id:expr) => {
         impl std::fmt::Debug for $wrapper {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 let $this = self;
@@ -17,7 +14,7 @@ macro_rules! passes_on {
         impl pingora::protocols::UniqueID for $wrapper {
             fn id(&self) -> pingora::protocols::UniqueIDType {
                 let $this = self;
-                $id
+                $inner.id()
             }
         }
 
@@ -34,9 +31,9 @@ macro_rules! passes_on {
         }
 
         impl pingora::protocols::GetTimingDigest for $wrapper {
+            /// Empty: nothing reads it, and Pingora would copy it for each request.
             fn get_timing_digest(&self) -> Vec<Option<pingora::protocols::TimingDigest>> {
-                let $this = self;
-                $inner.get_timing_digest()
+                Vec::new()
             }
         }
 

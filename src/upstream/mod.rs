@@ -1,6 +1,6 @@
 //! Connections to providers: addresses, peers and the form of requests.
 //!
-//! Pingora's own connector and pool do the work. This module supplies the address, the path, the
+//! Pingora's own connector does the work, with a pool of our own for HTTP/1. This module supplies the address, the path, the
 //! headers and the peer. It decides neither which provider is used nor what its answer means.
 
 pub mod aws;
@@ -10,6 +10,7 @@ mod direct;
 mod early_answer;
 pub mod endpoint;
 pub mod headers;
+mod idle;
 pub(crate) mod inner_stream;
 mod one_write;
 pub mod origin;

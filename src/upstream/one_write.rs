@@ -11,12 +11,12 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use async_trait::async_trait;
 use bytes::{Buf as _, BytesMut};
-use pingora::protocols::{Peek, Shutdown, Stream, UniqueIDType};
+use pingora::protocols::{Peek, Shutdown, Stream};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::early_answer::EarlyAnswer;
@@ -29,8 +29,6 @@ const JOINED_MAX: usize = 16 * 1024;
 /// A connection whose next flush can be deferred.
 pub struct OneWrite {
     stream: Stream,
-    /// By which Pingora's pool knows it.
-    id: UniqueIDType,
     /// Head and beginning of the body, not yet written.
     held: BytesMut,
     /// The next flush is that of a head that a body follows.
@@ -39,19 +37,10 @@ pub struct OneWrite {
 }
 
 impl OneWrite {
-    /// Whether the connection is one.
-    pub(super) fn wraps(stream: &Stream) -> bool {
-        stream.as_any().is::<Self>()
-    }
-
     /// Wraps a connection.
     pub(super) fn around(stream: Stream) -> Stream {
-        // A tunnel through TLS has no descriptor of its own, and the pool would take all for one.
-        static NEXT: AtomicI32 = AtomicI32::new(-2);
-        let own = stream.id();
-        let id = if own < 0 { NEXT.fetch_sub(1, Ordering::Relaxed).min(-2) } else { own };
         let (held, deferred) = (BytesMut::new(), AtomicBool::new(false));
-        Box::new(Self { stream, id, held, deferred, early: EarlyAnswer::default() })
+        Box::new(Self { stream, held, deferred, early: EarlyAnswer::default() })
     }
 
     /// A head is written next, and a body at once after it.
@@ -146,7 +135,7 @@ impl AsyncWrite for OneWrite {
     }
 }
 
-passes_on!(OneWrite: this => this.stream, id this.id);
+passes_on!(OneWrite: this => this.stream);
 
 #[async_trait]
 impl Shutdown for OneWrite {

@@ -1,6 +1,6 @@
 //! One provider, ready for calls: its endpoint, its peer for Pingora's pool, and the pool itself.
 //!
-//! See docs/decisions/13-two-upstream-pools.md.
+//! See docs/decisions/13-own-idle-connections.md.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
@@ -15,12 +15,13 @@ use pingora::connectors::http::v1::Connector as Http1Connector;
 use pingora::protocols::http::client::HttpSession;
 use pingora::protocols::http::v1::client::HttpSession as Http1Session;
 use pingora::protocols::tls::CaType;
-use pingora::upstreams::peer::HttpPeer;
+use pingora::upstreams::peer::{HttpPeer, Peer as _};
 use pingora::utils::tls::CertKey;
 
 use super::certificates::{self, CertificateFault};
 use super::direct::Direct;
 use super::endpoint::{Endpoint, EndpointError};
+use super::idle::IdleConnections;
 use super::one_write::OneWrite;
 use super::proxy::{Proxy, Tunnel};
 use super::proxy_error::ProxyAddressError;
@@ -40,9 +41,10 @@ const CAPACITY: usize = 4096;
 /// Every provider's connections.
 pub struct Upstreams {
     connector: Connector,
-    /// For providers without TLS, which speak HTTP/1 only. Taking a connection from this pool needs
-    /// no boxed future, and no look at pools of other protocols.
+    /// For providers without TLS, which speak HTTP/1 only.
     plain: Http1Connector,
+    /// The idle connections of HTTP/1. Those of HTTP/2 are the connector's.
+    idle: IdleConnections,
     resolver: Resolver,
     targets: RwLock<FastMap<(ProviderId, CredentialId, Timestamp), Arc<ParsedAddress>>>,
     /// Counts the connections that were requested outside the pool.
@@ -108,11 +110,12 @@ pub enum LinkError {
 }
 
 impl Upstreams {
-    /// A pool that keeps up to `pool_size` idle connections.
+    /// Keeps up to `pool_size` idle connections of HTTP/1, and as many of HTTP/2.
     pub fn new(pool_size: usize) -> Self {
         Self {
             connector: Connector::new(Some(ConnectorOptions::new(pool_size))),
-            plain: Http1Connector::new(Some(ConnectorOptions::new(pool_size))),
+            plain: Http1Connector::new(None),
+            idle: IdleConnections::new(pool_size),
             resolver: Resolver::default(),
             targets: RwLock::default(),
             fresh: AtomicU64::new(0),
@@ -224,23 +227,22 @@ impl Upstreams {
 
     /// A connection from the pool, or a new one. The flag says whether it was used before.
     pub async fn connect(&self, peer: &HttpPeer) -> pingora::Result<(HttpSession, bool)> {
-        let plain = !peer.is_tls();
-        if plain && let Some(h1) = self.plain.reused_http_session(peer).await {
-            return Ok((HttpSession::H1(h1), true));
+        if let Some(stream) = self.idle.take(peer.reuse_hash()) {
+            return Ok((HttpSession::H1(Http1Session::new_with_options(stream, peer)), true));
         }
         // Boxed: connecting and its handshake need about 18 KB, which a stream must not hold for
         // its whole life.
-        let (session, reused) = if plain {
+        let (session, reused) = if !peer.is_tls() {
             let (h1, reused) = Box::pin(self.plain.get_http_session(peer)).await?;
             (HttpSession::H1(h1), reused)
         } else {
             Box::pin(self.connector.get_http_session(peer)).await?
         };
-        // A connection from the pool is wrapped already.
         let session = match session {
-            HttpSession::H1(h1) if !OneWrite::wraps(h1.stream()) => HttpSession::H1(
-                Http1Session::new_with_options(OneWrite::around(h1.into_inner()), peer),
-            ),
+            HttpSession::H1(h1) => {
+                let stream = OneWrite::around(h1.into_inner());
+                HttpSession::H1(Http1Session::new_with_options(stream, peer))
+            }
             session => session,
         };
         Ok((session, reused))
@@ -252,8 +254,11 @@ impl Upstreams {
         // caller's future.
         let (peer, keepalive) = (&link.peer, Some(link.times.keepalive));
         match *session {
-            HttpSession::H1(h1) if !peer.is_tls() => {
-                Box::pin(self.plain.release_http_session(h1, peer, keepalive)).await
+            HttpSession::H1(mut h1) => {
+                h1.respect_keepalive();
+                if let Some(stream) = Box::pin(h1.reuse()).await {
+                    self.idle.put(peer.reuse_hash(), stream, link.times.keepalive);
+                }
             }
             session => {
                 Box::pin(self.connector.release_http_session(session, peer, keepalive)).await

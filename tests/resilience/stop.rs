@@ -123,4 +123,6 @@ async fn a_stop_that_takes_too_long_cuts_what_still_runs_and_records_it() {
     fixture.gateway.ready().await;
     let rows = fixture.gateway.logs(STREAMS).await;
     assert!(rows.iter().all(|row| row["outcome"] == "internal"), "{rows:?}");
+    let cut = "the request was cut off inside the gateway";
+    assert!(rows.iter().all(|row| row["errorMessage"] == cut), "{rows:?}");
 }

@@ -4,7 +4,7 @@
 //! The first sign brings the head of the reply, without anything of a provider. Another attempt
 //! stays possible after it.
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -82,10 +82,12 @@ impl Client<'_> {
         if !std::mem::replace(&mut keepalive.has_head, true) {
             let mut head = client_head::of_waiting(session, &ctx.request)?;
             service.response_filter(session, &mut head, ctx).await?;
-            bounded(&ctx.request, session.write_response_header(Box::new(head), false)).await?;
+            let write = pin!(session.write_response_header(Box::new(head), false));
+            bounded(&ctx.request, write).await?;
         }
         let sign = Bytes::from_static(ping(ctx.request.format));
-        bounded(&ctx.request, session.write_response_body(Some(sign), false)).await?;
+        let write = pin!(session.write_response_body(Some(sign), false));
+        bounded(&ctx.request, write).await?;
         ctx.running()?.forwarding.keepalive.wrote(Instant::now(), true);
         Ok(())
     }

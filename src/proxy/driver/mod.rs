@@ -18,6 +18,7 @@ mod up;
 mod waiter;
 mod wire;
 
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -210,7 +211,8 @@ impl Driver<'_> {
                     service.response_filter(session, head, ctx).await?;
                 }
                 if let Some(head) = held_head.take().filter(|_| !has_head) {
-                    bounded(&ctx.request, session.write_response_header(head, false)).await?;
+                    let write = pin!(session.write_response_header(head, false));
+                    bounded(&ctx.request, write).await?;
                 }
             }
             let last = end && ctx.is_complete(end);
@@ -252,7 +254,8 @@ impl Driver<'_> {
         let running = ctx.running()?;
         let is_gap = running.forwarding.keepalive.may_follow(body.as_deref().unwrap_or_default());
         let writing = Instant::now();
-        let written = bounded(running.request, session.write_response_body(body, last)).await;
+        let write = pin!(session.write_response_body(body, last));
+        let written = bounded(running.request, write).await;
         let took = writing.elapsed();
         running.request.waited += took;
         written?;

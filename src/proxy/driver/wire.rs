@@ -275,7 +275,8 @@ impl Wire {
                 }
                 Some(head) => {
                     self.has_head = true;
-                    return Ok(Box::new(head.clone()));
+                    // Without the names' letter case, which nothing needs.
+                    return Ok(Box::new(head.as_owned_parts().into()));
                 }
                 None => return Err(Failure::network(NetworkFailure::Broken, "no head").into()),
             }
@@ -348,7 +349,8 @@ impl Wire {
         while len < JOIN_MAX && !self.is_done() {
             // A read that is not ready is dropped without loss: it takes bytes from the connection
             // only when it completes.
-            match ready::now(self.up.read_body()).await {
+            let reading = pin!(self.up.read_body());
+            match ready::now(reading).await {
                 Some(Ok(Some(next))) => {
                     len += next.len();
                     joined

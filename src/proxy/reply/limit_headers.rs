@@ -67,7 +67,7 @@ fn write(
     }
     if let Some(MoneyLeft { limit, remaining, reset_at, .. }) = standing.money {
         let remaining = remaining.max(NanoUsd::ZERO);
-        let values = [value(&limit.to_string())?, value(&remaining.to_string())?];
+        let values = [value(&limit.text())?, value(&remaining.text())?];
         insert(headers, COST, values, reset(format, reset_at, &now))?;
     }
     Ok(())

@@ -34,7 +34,7 @@ pub(in crate::proxy) struct ReshapedReply {
     decoder: Option<Box<StreamDecoder>>,
     bom: bom::Filter,
     /// `None` if a reply has no usage (token counting), or if a converter reads the usage.
-    reader: Option<UsageReader>,
+    reader: Option<Box<UsageReader>>,
     shape: Shape,
     /// Reads a stored reply that is not billed yet, and decides nothing about it.
     pub observer: Option<Box<UsageReader>>,
@@ -78,7 +78,7 @@ pub(in crate::proxy) struct CountReply {
 impl ReshapedReply {
     pub(in crate::proxy) fn new(
         decoder: Option<Box<StreamDecoder>>,
-        reader: Option<UsageReader>,
+        reader: Option<Box<UsageReader>>,
         shape: Shape,
     ) -> Self {
         let last_progress = Instant::now();
@@ -100,7 +100,7 @@ impl ReshapedReply {
 
     /// Reads the reply as another kind than its head told, before any of it was taken.
     pub(in crate::proxy) fn read_as(&mut self, reader: UsageReader, shape: Shape) {
-        (self.reader, self.shape) = (Some(reader), shape);
+        (self.reader, self.shape) = (Some(Box::new(reader)), shape);
     }
 
     /// Decodes a piece from the provider, without a byte order mark. `None` if it is damaged: see
@@ -161,7 +161,7 @@ impl ReshapedReply {
     fn meter(&self) -> Option<&UsageReader> {
         match &self.shape {
             Shape::Events(converter) => Some(converter.usage()),
-            _ => self.reader.as_ref(),
+            _ => self.reader.as_deref(),
         }
     }
 
@@ -239,7 +239,7 @@ impl ReshapedReply {
             return false;
         }
         match whole.take_converse() {
-            Ok(reader) => self.reader = Some(reader),
+            Ok(reader) => self.reader = Some(Box::new(reader)),
             Err(e) => self.problem = Some(e.to_string()),
         }
         self.problem.is_none()
@@ -249,7 +249,7 @@ impl ReshapedReply {
         if !self.is_native() {
             return Bytes::new();
         }
-        let readers = self.reader.iter_mut().chain(self.observer.as_deref_mut());
+        let readers = self.reader.as_deref_mut().into_iter().chain(self.observer.as_deref_mut());
         readers.for_each(UsageReader::finish);
         match &mut self.shape {
             Shape::AsIs => Bytes::new(),
@@ -277,12 +277,12 @@ impl ReshapedReply {
                 out.into()
             }
             Shape::Whole(whole) => {
-                if self.reader.as_ref().is_some_and(UsageReader::has_too_many_elements) {
+                if self.reader.as_deref().is_some_and(UsageReader::has_too_many_elements) {
                     self.problem =
                         Some("the reply's lists are too long to be converted".to_owned());
                     return Bytes::new();
                 }
-                let elements = self.reader.as_ref().map_or(0, UsageReader::elements);
+                let elements = self.reader.as_deref().map_or(0, UsageReader::elements);
                 if let Err(full) = whole.hold(elements * ELEMENT_WEIGHT) {
                     self.over_budget = Some(full);
                     return Bytes::new();
@@ -297,7 +297,7 @@ impl ReshapedReply {
                         if let ReplyProblem::Upstream { kind, message } = e {
                             let error = Some(UpstreamError { kind, code: None, message });
                             self.reported =
-                                self.reader.as_ref().and_then(|reader| complete(error, reader));
+                                self.reader.as_deref().and_then(|reader| complete(error, reader));
                         }
                         Bytes::new()
                     }
@@ -325,7 +325,7 @@ impl ReshapedReply {
             // Nothing of it can be shown before it is complete.
             Shape::Whole(_) | Shape::Count(_) | Shape::Described(_) => false,
             Shape::Events(converter) => converter.seen_content(),
-            _ => self.reader.as_ref().map_or(self.received > 0, UsageReader::seen_content),
+            _ => self.reader.as_deref().map_or(self.received > 0, UsageReader::seen_content),
         }
     }
 
@@ -333,20 +333,20 @@ impl ReshapedReply {
     pub(in crate::proxy) fn has_end(&self) -> bool {
         match &self.shape {
             Shape::Events(converter) => converter.seen_end(),
-            _ => self.reader.as_ref().is_none_or(UsageReader::seen_end),
+            _ => self.reader.as_deref().is_none_or(UsageReader::seen_end),
         }
     }
 
     /// Whether a body that is not a stream has arrived to the end of its JSON.
     pub(in crate::proxy) fn is_whole(&self) -> bool {
-        self.reader.as_ref().is_none_or(UsageReader::is_whole)
+        self.reader.as_deref().is_none_or(UsageReader::is_whole)
     }
 
     /// Whether only the end of the body is missing: how the provider ends it is then irrelevant.
     pub(in crate::proxy) fn lacks_only_the_end(&self) -> bool {
         match &self.shape {
             Shape::Events(converter) => converter.lacks_only_the_end(),
-            _ => self.reader.as_ref().is_some_and(UsageReader::lacks_only_the_end),
+            _ => self.reader.as_deref().is_some_and(UsageReader::lacks_only_the_end),
         }
     }
 

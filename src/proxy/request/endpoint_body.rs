@@ -119,7 +119,7 @@ pub(super) async fn read(
             {
                 return of_google_batch(endpoint, received, &whole, model, limits);
             }
-            let peek = Box::new(peek::peek(&received.pieces, limits)?);
+            let peek = peek::peek(&received.pieces, limits)?;
             if endpoint.embeds()
                 && let Some(model) = &path_model
             {
@@ -189,7 +189,7 @@ fn of_form(
     let peek = match endpoint.unit {
         // A file has no model, whatever its form says.
         Unit::Free => Box::default(),
-        _ => Box::new(peek::peek(form.json(), limits)?),
+        _ => peek::peek(form.json(), limits)?,
     };
     Ok(ReadBody { received, peek, ask: Arc::new(ask), form: Some(form), batch: None })
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use h2::ext::Protocol;
-use http::Method;
 use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING, UPGRADE, USER_AGENT};
+use http::{HeaderName, Method};
 use pingora::proxy::Session;
 
 use super::upload;
@@ -16,6 +16,8 @@ use crate::formats::route::{self, Operation, Route};
 use crate::proxy::context::{HeadFacts, RequestContext};
 use crate::proxy::reply::refusal::Refusal;
 
+/// Every request of the native format has it.
+const NATIVE_VERSION: HeaderName = HeaderName::from_static("anthropic-version");
 /// Longest path that is recorded as it is, in bytes. A longer one has a long model's name within
 /// it.
 const MAX_ENDPOINT: usize = 512;
@@ -64,7 +66,7 @@ pub(in crate::proxy) fn route(
             Refusal::WrongMethod { allow }
         });
     };
-    if head.headers.contains_key("anthropic-version") {
+    if head.headers.contains_key(&NATIVE_VERSION) {
         route = route.for_native();
     }
     ctx.format = route.format;

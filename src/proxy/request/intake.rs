@@ -233,7 +233,7 @@ async fn peeked(
             let parts = std::mem::take(&mut peek.prompt);
             let key = key.filter(|_| !peek.continues_stored());
             let print = key.map(|key| Box::new(key.print(&received.pieces, &parts)));
-            (received, Box::new(peek), print)
+            (received, peek, print)
         })
     });
     Ok(peeking.await.ok_or(Refusal::Internal)??)

@@ -1,5 +1,6 @@
 //! A request's body as bytes: read completely, bounded in size and time, and decoded.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -50,7 +51,7 @@ pub(in crate::proxy) async fn read(
     }
     // One bound for the complete body: a client that sends a byte now and then must not occupy a
     // connection.
-    let reading = pieces(session, reservation, live, limit);
+    let reading = pin!(pieces(session, reservation, live, limit));
     match live.request_read_timeout_ms {
         0 => reading.await,
         ms => ready::within(Duration::from_millis(ms), reading)

@@ -8,6 +8,7 @@
 mod answers;
 
 use std::os::fd::RawFd;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -408,10 +409,10 @@ async fn estimated(ctx: &mut Exchange) -> Option<std::result::Result<Answer, Ref
 }
 
 /// Bounds a write to the client: Pingora bounds the parts of a body, but neither the head nor the
-/// last flush.
+/// last flush. Pinned by the caller: if it were passed by value, it would be copied five times.
 pub(in crate::proxy) async fn bounded(
     ctx: &RequestContext,
-    write: impl Future<Output = Result<()>>,
+    write: Pin<&mut impl Future<Output = Result<()>>>,
 ) -> Result<()> {
     let written = match ctx.live.reply_write_timeout_ms {
         0 => write.await,

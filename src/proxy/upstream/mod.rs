@@ -2,6 +2,7 @@
 
 pub(super) mod attempt;
 pub(super) mod credential;
+mod edited_body;
 mod error_body;
 pub(super) mod failure;
 mod final_answer;

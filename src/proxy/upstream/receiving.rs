@@ -95,9 +95,9 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     let is_read = !awaits_more && !matches!(shape, Shape::Events(_)) && !is_converse;
     let reader = match endpoint {
         _ if !is_read => None,
-        Some(endpoint) => Some(UsageReader::of_endpoint(endpoint.figures, kind)),
+        Some(endpoint) => Some(Box::new(UsageReader::of_endpoint(endpoint.figures, kind))),
         // It says where a stream of a stored reply ends.
-        None => (generates || streamed).then(|| UsageReader::new(format, streamed)),
+        None => (generates || streamed).then(|| Box::new(UsageReader::new(format, streamed))),
     };
     let mut reply = ReshapedReply::new(decoder, reader, shape);
     reply.check = attempt.rendered.check.take();

@@ -12,6 +12,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::attempt::Attempt;
+use super::edited_body::{DEPTH, EditedBody};
 use super::failure::Failure;
 use super::forwarding::Forwarding;
 use super::rendered::{Rendered, ReplyForm};
@@ -27,7 +28,6 @@ use crate::domain::trace::TraceId;
 use crate::formats::convert::{self, RequestOptions, proofs};
 use crate::formats::native::safeguards::{self, reply::CheckedReply};
 use crate::formats::native::{bedrock, converse::ConverseOptions, vertex};
-use crate::formats::peek::{self, Peek, PeekLimits};
 use crate::formats::route::{self, Operation};
 use crate::formats::{count, edit, embeddings, responses::instructions};
 use crate::proxy::blocking::INLINE_MAX;
@@ -40,9 +40,6 @@ use crate::proxy::gateway::Gateway;
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::request::intake::Inbound;
 use crate::upstream::aws::body_hash;
-
-/// The body was within the configured depth when it arrived.
-const DEPTH: PeekLimits = PeekLimits { max_depth: 1024 };
 
 /// How long a large request may be rendered for one provider.
 const RENDER_TIME: Duration = Duration::from_secs(10);
@@ -315,46 +312,32 @@ impl RenderSource {
 
     fn as_it_came(&mut self) -> Result<Rendered, Refusal> {
         let (inbound, model) = (&self.inbound, &*self.model);
-        let mut body = inbound.body.clone();
+        let mut body = EditedBody::new(&inbound.body, &inbound.peek);
         let mut reply = ReplyForm::AsIs;
-        // An edit moves the bytes after it: after one, the body is peeked at again.
-        let mut moved: Option<Peek> = None;
         // This provider could not verify reasoning with another format's signature.
-        let has_foreign = inbound.peek.has_foreign_proof;
-        let stripped =
-            has_foreign.then(|| proofs::strip_foreign(self.format, &body.concat())).flatten();
-        if let Some(stripped) = stripped {
-            body = vec![stripped.into()];
-            moved = Some(peek_again(&body)?);
+        if inbound.peek.has_foreign_proof {
+            let stripped = |chunks: &[Bytes]| proofs::strip_foreign(self.format, &chunks.concat());
+            body.edit(|chunks, _| Some(vec![stripped(chunks)?.into()]))?;
         }
-        let place = &moved.as_ref().unwrap_or(&inbound.peek).safeguards;
         // It has the user's rules, folders and identity, which concern nobody else.
-        if let Some(place) = place.clone().filter(|_| !self.provider.is_anthropics_own()) {
-            body = edit::remove_member(&body, place);
-            moved = Some(peek_again(&body)?);
+        if inbound.peek.safeguards.is_some() && !self.provider.is_anthropics_own() {
+            body.edit(|chunks, peek| Some(edit::remove_member(chunks, peek.safeguards.clone()?)))?;
         }
         if model != &**inbound.named_model() && !self.model_in_path {
-            body = edit::set_model(&body, moved.as_ref().unwrap_or(&inbound.peek), model);
-            moved = Some(peek_again(&body)?);
+            body.edit(|chunks, peek| Some(edit::set_model(chunks, peek, model)))?;
         }
         if self.model_in_path && inbound.choices.is_some() && inbound.peek.model_span.is_some() {
             // The body repeats the client's name.
             let named = format!("models/{model}");
-            body = edit::set_model(&body, moved.as_ref().unwrap_or(&inbound.peek), &named);
-            moved = Some(peek_again(&body)?);
+            body.edit(|chunks, peek| Some(edit::set_model(chunks, peek, &named)))?;
         }
         if let Some(reply) = &self.asks_about {
-            let peek = moved.as_ref().unwrap_or(&inbound.peek);
-            body = edit::ask_for_diagnosis(&body, peek, reply);
+            body.edit(|chunks, peek| Some(edit::ask_for_diagnosis(chunks, peek, reply)))?;
         }
-        if self.format == WireFormat::Chat
-            && inbound.stream
-            && let Some(asking) =
-                edit::ask_for_usage(&body, moved.as_ref().unwrap_or(&inbound.peek))
-        {
-            body = asking;
+        if self.format == WireFormat::Chat && inbound.stream && body.edit(edit::ask_for_usage)? {
             reply = ReplyForm::HideUsage;
         }
+        let mut body = body.into_chunks();
         if self.format == WireFormat::Responses
             && self.provider.instructions != InstructionsStrategy::KeepOriginal
             && !self.provider.auth.is_clients()
@@ -434,10 +417,6 @@ impl RenderSource {
         rendered.betas = request.betas;
         Ok(rendered)
     }
-}
-
-fn peek_again(body: &[Bytes]) -> Result<Peek, Refusal> {
-    peek::peek(body, DEPTH).map_err(|_| Refusal::Internal)
 }
 
 #[cfg(test)]

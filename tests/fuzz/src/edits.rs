@@ -20,7 +20,7 @@ pub fn peek_and_edit(input: &Input<'_>) {
     let chunks: Vec<Bytes> = input.pieces().into_iter().map(Bytes::copy_from_slice).collect();
     let looked = peek(&chunks, LIMITS);
     // The position of an error in broken JSON may differ by one byte.
-    let by_field = |looked: Result<Peek, BadRequest>| looked.map_err(|bad| bad.field);
+    let by_field = |looked: Result<Box<Peek>, BadRequest>| looked.map_err(|bad| bad.field);
     assert_eq!(by_field(looked.clone()), by_field(peek(&whole, LIMITS)), "in pieces and whole");
     // A number that is too large for the parser is still JSON, and so is half of a surrogate pair
     // (RFC 8259, 8.2), of which the parser says one or the other.

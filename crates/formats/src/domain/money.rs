@@ -4,6 +4,7 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 
+use arrayvec::ArrayString;
 use rust_decimal::prelude::ToPrimitive;
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,7 @@ impl NanoUsd {
 
     /// The sum; the nearest representable amount if it is out of range. `+` does the same.
     #[must_use]
+    #[inline]
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
@@ -52,40 +54,52 @@ impl NanoUsd {
     /// The difference, which may be negative; the nearest representable amount if it is out of
     /// range. `-` does the same.
     #[must_use]
+    #[inline]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
+
+    /// Exact USD without trailing zeros: `0.00123`.
+    ///
+    /// By hand, and without an allocation: every request writes its cost and its limits, and
+    /// `write!` with a computed width takes several hundred instructions.
+    #[must_use]
+    pub fn text(self) -> ArrayString<24> {
+        let (whole, parts) = (self.0.unsigned_abs() / PER_USD, self.0.unsigned_abs() % PER_USD);
+        let mut text = ArrayString::new();
+        // The longest amount has 21 characters.
+        if self.0 < 0 {
+            text.push('-');
+        }
+        text.push_str(itoa::Buffer::new().format(whole));
+        if parts != 0 {
+            // The leading 1 stands for the zeros after the point, and is left out.
+            let mut buffer = itoa::Buffer::new();
+            let digits = buffer.format(PER_USD + parts).trim_end_matches('0').get(1..);
+            text.push('.');
+            text.push_str(digits.unwrap_or_default());
+        }
+        text
+    }
 }
 
-/// Exact USD without trailing zeros: `0.00123`.
+/// As [`NanoUsd::text`].
 impl fmt::Display for NanoUsd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (whole, parts) = (self.0.unsigned_abs() / PER_USD, self.0.unsigned_abs() % PER_USD);
-        // By hand: every request writes its cost and its limits, and `write!` with a computed width
-        // takes several hundred instructions.
-        if self.0 < 0 {
-            f.write_str("-")?;
-        }
-        f.write_str(itoa::Buffer::new().format(whole))?;
-        if parts == 0 {
-            return Ok(());
-        }
-        // The leading 1 stands for the zeros after the point, and is left out.
-        let mut buffer = itoa::Buffer::new();
-        let digits = buffer.format(PER_USD + parts).trim_end_matches('0').get(1..);
-        f.write_str(".")?;
-        f.write_str(digits.unwrap_or_default())
+        f.write_str(&self.text())
     }
 }
 
 impl Add for NanoUsd {
     type Output = Self;
+    #[inline]
     fn add(self, other: Self) -> Self {
         self.saturating_add(other)
     }
 }
 
 impl AddAssign for NanoUsd {
+    #[inline]
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
@@ -93,12 +107,14 @@ impl AddAssign for NanoUsd {
 
 impl Sub for NanoUsd {
     type Output = Self;
+    #[inline]
     fn sub(self, other: Self) -> Self {
         self.saturating_sub(other)
     }
 }
 
 impl SubAssign for NanoUsd {
+    #[inline]
     fn sub_assign(&mut self, other: Self) {
         *self = *self - other;
     }
@@ -106,6 +122,7 @@ impl SubAssign for NanoUsd {
 
 impl Neg for NanoUsd {
     type Output = Self;
+    #[inline]
     fn neg(self) -> Self {
         Self(self.0.saturating_neg())
     }

@@ -71,15 +71,19 @@ impl CacheLines {
     /// Takes the next request of the session; returns what it missed, if that is at least
     /// [`LEAST`].
     pub fn next(&mut self, turn: Turn) -> Option<Missed> {
-        let before = self.line_of(&turn.print, &turn.model).map(|at| self.0.remove(at));
-        let missed = match &before {
-            Some(line) => line.missed(&turn),
-            None => first(&turn),
+        let Some(at) = self.line_of(&turn.print, &turn.model) else {
+            let missed = first(&turn);
+            if self.0.len() >= MOST_LINES {
+                self.0.remove(0);
+            }
+            self.0.push(Line::after(None, turn));
+            return missed;
         };
-        if self.0.len() >= MOST_LINES {
-            self.0.remove(0);
-        }
-        self.0.push(Line::after(before.as_ref(), turn));
+        let later = self.0.get_mut(at..)?;
+        let line = later.first_mut()?;
+        let missed = line.missed(&turn);
+        *line = Line::after(Some(line), turn);
+        later.rotate_left(1);
         missed
     }
 
@@ -137,12 +141,16 @@ impl Line {
     /// conversation.
     fn likeness(&self, new: &PromptPrint, model: &str) -> Option<(usize, usize)> {
         let old = &self.turn.print;
-        let around = [*self.turn.model == *model, old.tools == new.tools, old.system == new.system];
-        let around = around.into_iter().filter(|same| *same).count();
         let common = old.common(new);
         let second = old.messages.get(1).filter(|one| new.messages.get(1) == Some(one));
+        // Of most lines nothing else need be compared.
+        if common == 0 && second.is_none() {
+            return None;
+        }
+        let around = [*self.turn.model == *model, old.tools == new.tools, old.system == new.system];
+        let around = around.into_iter().filter(|same| *same).count();
         let is_same = match common {
-            0 => around == 3 && second.is_some(),
+            0 => around == 3,
             1 => around >= 2,
             _ => true,
         };

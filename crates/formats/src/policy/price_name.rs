@@ -55,7 +55,7 @@ pub fn find<T>(requested: &str, upstream: &str, look: impl Fn(&str) -> Option<T>
         return Some(found);
     }
     let asked = (upstream != requested).then_some(upstream);
-    let listed = |name| look(&format!("{LISTED_PREFIX}{name}"));
+    let listed = |name: &str| look(&[LISTED_PREFIX, name].concat());
     let own = || asked.and_then(|name| look(name).or_else(|| listed(name)));
     let undated = |name| base(name).and_then(|name| look(name).or_else(|| listed(name)));
     listed(requested)

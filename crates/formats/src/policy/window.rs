@@ -44,6 +44,7 @@ pub struct Span {
 
 impl Span {
     /// Whether `at` is within the range.
+    #[inline]
     pub fn contains(&self, at: Timestamp) -> bool {
         self.start <= at && at < self.end
     }

@@ -172,7 +172,7 @@ pub struct Peek {
 /// # Errors
 /// When the body is not a JSON object, nests too deep, or one of the members of interest has the
 /// wrong type or occurs twice.
-pub fn peek(chunks: &[Bytes], limits: PeekLimits) -> Result<Peek, BadRequest> {
+pub fn peek(chunks: &[Bytes], limits: PeekLimits) -> Result<Box<Peek>, BadRequest> {
     let mut reader = PeekReader::default();
     let mut scanner = Scanner::new(&BODY, limits.max_depth).with_most_elements(MOST_ELEMENTS);
     let mut sink = |found: Found<'_, PeekPlace>| reader.found(&found);
@@ -208,10 +208,8 @@ impl Peek {
     /// on every turn of one conversation. `None` if there is no text. `chunks` must be those that
     /// were peeked into.
     pub fn first_messages_hash(&self, chunks: &[Bytes]) -> Option<u64> {
-        let spans = self.texts.spans();
-        if spans.is_empty() {
-            return None;
-        }
+        let mut spans = self.texts.spans().peekable();
+        spans.peek()?;
         let mut hash = TextHash::new();
         for span in spans {
             for part in edit::slices(chunks, hash.bounded(span)) {

@@ -19,7 +19,7 @@ const MOST_NAMED: usize = 64;
 
 #[derive(Default)]
 pub(super) struct PeekReader {
-    peek: Peek,
+    peek: Box<Peek>,
     /// One bit for each place seen.
     seen: u64,
     bad: Option<BadRequest>,
@@ -358,7 +358,7 @@ impl PeekReader {
         }
     }
 
-    pub(super) fn finish(mut self, chunks: &[Bytes]) -> Result<Peek, BadRequest> {
+    pub(super) fn finish(mut self, chunks: &[Bytes]) -> Result<Box<Peek>, BadRequest> {
         self.peek.body_len = chunks.iter().map(Bytes::len).sum();
         self.peek.pieces.body_ends(self.peek.body_len);
         if self.peek.wrapped && self.peek.model.is_none() {

@@ -15,7 +15,7 @@ fn cut(text: &str, size: usize) -> Vec<Bytes> {
     text.as_bytes().chunks(size).map(Bytes::copy_from_slice).collect()
 }
 
-fn look(text: &str) -> Result<Peek, BadRequest> {
+fn look(text: &str) -> Result<Box<Peek>, BadRequest> {
     peek(&cut(text, 1 << 16), PeekLimits { max_depth: 16 })
 }
 

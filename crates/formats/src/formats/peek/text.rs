@@ -62,8 +62,8 @@ impl FirstTexts {
         &self.system
     }
 
-    pub(super) fn spans(&self) -> Vec<&Range<usize>> {
-        self.system.iter().chain(&self.messages).collect()
+    pub(super) fn spans(&self) -> impl Iterator<Item = &Range<usize>> {
+        self.system.iter().chain(&self.messages)
     }
 }
 

@@ -55,7 +55,8 @@ impl<T: Copy> Stack<T> {
             max_depth: max_depth.min(DEEPEST),
             depth: 0,
             objects: [0; DEEPEST / 64],
-            frames: Vec::new(),
+            // The containers of a usual body, in one allocation.
+            frames: Vec::with_capacity(6),
             inside: false,
             place: Some(StackPlace { node: root, exact: true }),
         }

@@ -63,6 +63,9 @@ impl Changes {
 
 /// A line for the decision chain; `None` without changes.
 pub fn describe(changes: &[InputChange]) -> Option<String> {
+    if changes.is_empty() {
+        return None;
+    }
     let side = |is_removal: bool, what: &str| {
         let of = changes.iter().filter(|change| change.is_removal == is_removal);
         let words: Vec<String> =
