@@ -32,6 +32,9 @@ struct Args {
     /// Seconds of load per program, scenario and round.
     #[arg(long, default_value_t = 2)]
     seconds: u64,
+    /// Only scenarios with this in their name.
+    #[arg(long, default_value = "")]
+    only: String,
 }
 
 fn main() -> Result<()> {
@@ -51,8 +54,12 @@ fn main() -> Result<()> {
         let name: &'static str = name.to_lowercase().leak();
         fixture.add_peer(name, &command, &lines)?;
     }
-    let scenarios: Vec<_> = SCENARIOS.into_iter().take(4).collect();
-    for scenario in &scenarios[..3] {
+    let named = SCENARIOS.into_iter().take(4).filter(|one| one.name.contains(&args.only));
+    let scenarios: Vec<_> = named.collect();
+    // The paced stream is the same reply, only slower.
+    let unpaced: Vec<&Scenario> = scenarios.iter().filter(|one| one.parts == 1).collect();
+    let first = *unpaced.first().context("no scenario has such a name")?;
+    for scenario in &unpaced {
         is_real(&fixture, scenario)?;
     }
     let time = Duration::from_secs(args.seconds);
@@ -60,11 +67,12 @@ fn main() -> Result<()> {
     for (scenario, rows) in scenarios.iter().zip(&tables) {
         println!("{}", report::scenario(scenario, rows));
     }
-    let few: Vec<_> = scenarios[..3].iter().map(|one| one.at_connections(CONNECTIONS)).collect();
+    let few: Vec<_> = unpaced.iter().map(|one| one.at_connections(CONNECTIONS)).collect();
     let tables = measure::rounds(&fixture.targets, &few, args.rounds, time)?;
     let mut waits = Vec::new();
     for target in &fixture.targets {
-        let rounds = (0..args.rounds).map(|_| measure::whole(&few[0], target, ONE_BY_ONE));
+        let rounds =
+            (0..args.rounds).map(|_| measure::whole(&first.at_connections(1), target, ONE_BY_ONE));
         waits.push((target.name, vec![rounds.collect::<Result<Vec<_>>>()?]));
     }
     let heads: Vec<&str> = few.iter().map(|scenario| scenario.name).collect();
