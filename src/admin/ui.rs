@@ -3,8 +3,8 @@
 //! A path that is not a file is a view of the single-page application and gets its `index.html`.
 //! Names with a hash (below `assets/`) never change and may be cached without limit; everything
 //! else is revalidated each time. Most files are in the binary in two compressed forms only (`.br`,
-//! `.gz`), which are a third of its size: whoever accepts neither gets them decompressed. A debug build reads the folder at run time. Without a
-//! build, a page explains how to make one; the API works nevertheless.
+//! `.gz`): whoever accepts neither gets them decompressed. A debug build reads the folder at run
+//! time. Without a build, a page explains how to make one; the API works nevertheless.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

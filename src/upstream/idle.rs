@@ -53,18 +53,17 @@ impl IdleConnections {
 
     /// The open connection to this peer that was used last.
     pub(super) fn take(&self, peer: u64) -> Option<Stream> {
-        let mut now = None;
         loop {
             let mut connection = self.idle.lock().pop(peer)?;
             // Looked at, and closed, without the lock.
-            if connection.is_usable(*now.get_or_insert_with(Instant::now)) {
+            if connection.is_usable(Instant::now()) {
                 return Some(connection.stream);
             }
         }
     }
 
     /// Keeps a connection whose exchange is over. Above the capacity, the one that was idle for
-    /// longest is closed. Call it on the runtime that the connection belongs to.
+    /// longest is closed. Call it on a runtime: the first call starts the task that closes them.
     pub(super) fn put(&self, peer: u64, stream: Stream, keepalive: Duration) {
         let mut connection = IdleConnection { stream, since: Instant::now(), keepalive };
         if !is_open(&mut connection.stream) {

@@ -4,8 +4,8 @@
 //! `PEER_BUSBAR='busbar --config /etc/bench/busbar.yaml --listen {listen}'` adds a peer; its command
 //! may contain `{listen}`, `{port}`, `{upstream}` and `{dir}`. `PEER_BUSBAR_HEADERS` has header lines
 //! that it requires, separated by `|`, such as `authorization: Bearer key`; they may contain
-//! `{upstream}`. A peer gets the same
-//! native requests as the others; the upstream is the mock, at `http://{upstream}`.
+//! `{upstream}`. A peer gets the same native requests as the others; the upstream is the mock, at
+//! `http://{upstream}`.
 
 use std::time::Duration;
 
@@ -71,8 +71,7 @@ fn main() -> Result<()> {
     let tables = measure::rounds(&fixture.targets, &few, args.rounds, time)?;
     let mut waits = Vec::new();
     for target in &fixture.targets {
-        let rounds =
-            (0..args.rounds).map(|_| measure::whole(&first.at_connections(1), target, ONE_BY_ONE));
+        let rounds = (0..args.rounds).map(|_| measure::whole(first, target, ONE_BY_ONE));
         waits.push((target.name, vec![rounds.collect::<Result<Vec<_>>>()?]));
     }
     let heads: Vec<&str> = few.iter().map(|scenario| scenario.name).collect();

@@ -48,29 +48,32 @@ impl Timestamp {
             return self.to_utc().to_rfc3339_opts(SecondsFormat::Millis, true);
         };
         let ms = self.0.rem_euclid(DAY_MS).unsigned_abs();
-        let [[y0, y1], [y2, y3]] = [two(year / 100), two(year)];
-        let [[o0, o1], [d0, d1], [h0, h1]] = [two(month), two(day), two(ms / 3_600_000)];
-        let [[m0, m1], [s0, s1]] = [two(ms / 60_000 % 60), two(ms / 1000 % 60)];
-        let (f0, [f1, f2]) = (digit(ms % 1000 / 100), two(ms % 100));
-        let text = vec![
-            y0, y1, y2, y3, b'-', o0, o1, b'-', d0, d1, b'T', h0, h1, b':', m0, m1, b':', s0, s1,
-            b'.', f0, f1, f2, b'Z',
+        let mut text = *b"0000-00-00T00:00:00.000Z";
+        let fields = [
+            (0..4, year),
+            (5..7, month),
+            (8..10, day),
+            (11..13, ms / 3_600_000),
+            (14..16, ms / 60_000 % 60),
+            (17..19, ms / 1000 % 60),
+            (20..23, ms % 1000),
         ];
+        for (place, number) in fields {
+            put(&mut text[place], number);
+        }
         // It is ASCII.
-        String::from_utf8(text).unwrap_or_default()
+        String::from_utf8(text.to_vec()).unwrap_or_default()
     }
 }
 
 const DAY_MS: i64 = 86_400_000;
 
-/// The number's last digit.
-fn digit(number: u64) -> u8 {
-    b'0' + u8::try_from(number % 10).unwrap_or(0)
-}
-
-/// The number's last two digits.
-fn two(number: u64) -> [u8; 2] {
-    [digit(number / 10), digit(number)]
+/// The number's last digits, as many as fit.
+fn put(place: &mut [u8], mut number: u64) {
+    for digit in place.iter_mut().rev() {
+        *digit = b'0' + u8::try_from(number % 10).unwrap_or(0);
+        number /= 10;
+    }
 }
 
 /// Year, month and day of the Gregorian calendar, by days since the epoch; `None` outside the years
