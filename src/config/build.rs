@@ -42,7 +42,7 @@ pub(super) fn build(values: Values, problems: &mut Problems) -> Config {
         alt_key_headers: take.get("auth.alt_key_headers"),
     };
     let session = session(&mut take);
-    let ledger = ledger(&mut take);
+    let ledger = ledger(&mut take, &database.target);
     let limits = Limits {
         reservation: Reservation::parse(&take.text("limits.reservation")),
         on_redis_loss: OnRedisLoss::parse(&take.text("limits.on_redis_loss")),
@@ -170,11 +170,17 @@ fn redis(take: &mut Take) -> Option<Redis> {
     })
 }
 
-fn ledger(take: &mut Take) -> Ledger {
+/// SQLite writes fewer pages for large batches. PostgreSQL does not, and other nodes wait for the rows
+/// of sums that a transaction has changed.
+fn ledger(take: &mut Take, target: &DatabaseTarget) -> Ledger {
+    let rows = match target {
+        DatabaseTarget::Sqlite { .. } => 2_000,
+        DatabaseTarget::Postgres(_) => 500,
+    };
     Ledger {
         segment_bytes: take.get("ledger.segment_bytes"),
         max_bytes: take.get("ledger.max_bytes"),
-        batch_rows: take.get("ledger.batch_rows"),
+        batch_rows: take.get::<Option<_>>("ledger.batch_rows").unwrap_or(rows),
         flush_interval_ms: take.millis("ledger.flush_interval"),
         sync_interval_ms: take.millis("ledger.sync_interval"),
     }

@@ -67,6 +67,9 @@ fn defaults_are_those_of_the_documentation() {
     assert!(
         matches!(&config.database.target, DatabaseTarget::Sqlite { dir } if dir == Path::new("data"))
     );
+    assert_eq!(config.ledger.batch_rows, 2000);
+    let on_postgres = load("database: { url: 'postgres://localhost/tollgate' }", &[]).unwrap();
+    assert_eq!(on_postgres.ledger.batch_rows, 500);
     assert_eq!(config.proxy.upgrade_socket.as_deref(), Some(Path::new("data/upgrade.sock")));
     assert!(
         config.auth.admin_token.is_none()

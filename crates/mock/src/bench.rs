@@ -1,7 +1,7 @@
 //! The fast path of the bench: prebuilt replies for the models `bench-json` and `bench-stream`.
 //!
-//! The model is searched in the path and in the first bytes of the body; nothing is parsed,
-//! recorded or kept. A stream's 50 text events are sent at once, or `?pace_ms=` apart.
+//! The model is searched in the path and at both ends of the body; nothing is parsed, recorded or
+//! kept. A stream's 50 text events are sent at once, or `?pace_ms=` apart.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -25,7 +25,8 @@ use super::wire;
 use tollgate_formats::domain::format::WireFormat;
 use tollgate_formats::domain::usage::Usage;
 
-/// Bytes in which the model's name is searched, at each end of the first part of the body.
+/// Bytes in which the model's name is searched, at each end of the body's first part, and of all of
+/// it.
 const WINDOW: usize = 256;
 const TEXT_EVENTS: usize = 50;
 
@@ -36,7 +37,7 @@ pub(super) struct Bench {
     stream: bool,
 }
 
-/// The prebuilt reply that a request selects, by its head and the first bytes of its body.
+/// The prebuilt reply that a request selects, by its head and its body, or the first part of that.
 pub(super) fn wanted(parts: &Parts, first: &[u8]) -> Option<Bench> {
     let path = parts.uri.path();
     let head = &first[..first.len().min(WINDOW)];

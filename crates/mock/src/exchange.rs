@@ -90,7 +90,9 @@ async fn receive(parts: &Parts, mut body: Body) -> Received {
         return Received::Bench(bench);
     }
     let one = if frames.len() == 1 { frames.pop() } else { None };
-    Received::Body(one.unwrap_or_else(|| frames.concat().into()))
+    let all = one.unwrap_or_else(|| frames.concat().into());
+    // Some gateways move the model behind the prompt.
+    bench::wanted(parts, &all).map_or(Received::Body(all), Received::Bench)
 }
 
 /// The answer, and the directive that says how it is played.

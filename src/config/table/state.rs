@@ -60,7 +60,7 @@ pub(super) const ROWS: &[Setting] = &[
     // Accounting.
     setting("ledger.segment_bytes", Size { min: 64 * KIB, max: GIB }, "64MiB"),
     setting("ledger.max_bytes", Size { min: MIB, max: 1024 * GIB }, "4GiB"),
-    setting("ledger.batch_rows", Count { min: 1, max: 10_000 }, "500"),
+    unset("ledger.batch_rows", Count { min: 1, max: 10_000 }),
     setting("ledger.flush_interval", Duration { min: MS, max: MIN, zero: Refused }, "200ms"),
     setting("ledger.sync_interval", Duration { min: MS, max: MIN, zero: Refused }, "1s"),
     setting("limits.reservation", Choice(Reservation::NAMES), "expected"),
