@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use tollgate::domain::format::WireFormat;
 
 use crate::admin;
-use crate::process::{Program, pause};
+use crate::process::{Program, Resident, pause};
 
 const TOKEN: &str = "bench-admin-token";
 const START: Duration = Duration::from_secs(20);
@@ -34,8 +34,8 @@ pub struct Target {
     /// Further headers that it requires, each with its line end.
     pub headers: String,
     pub program: Program,
-    /// Resident memory before the first load, in KiB.
-    pub idle_kib: u64,
+    /// Resident memory before the first load.
+    pub idle: Resident,
 }
 
 /// All started programs; dropping this value stops them.
@@ -117,7 +117,7 @@ impl Fixture {
         }
         for target in &mut targets {
             target.program.settle(Duration::from_secs(3));
-            target.idle_kib = target.program.resident_kib();
+            target.idle = target.program.resident();
         }
         Ok(Self { targets, missing, converting, dir })
     }
@@ -142,7 +142,7 @@ impl Fixture {
         let mut peer = target(name, addr, "bench", shell, &dir)?;
         peer.headers = headers.replace("{upstream}", &mock.to_string());
         peer.program.settle(Duration::from_secs(3));
-        peer.idle_kib = peer.program.resident_kib();
+        peer.idle = peer.program.resident();
         self.targets.push(peer);
         Ok(())
     }
@@ -201,7 +201,7 @@ fn target_within(
         pause(Duration::from_millis(20));
     }
     let (key, headers) = (key.to_owned(), String::new());
-    Ok(Target { name, addr, key, headers, program, idle_kib: 0 })
+    Ok(Target { name, addr, key, headers, program, idle: Resident::default() })
 }
 
 /// The mock without a gateway, as a target.

@@ -150,10 +150,10 @@ fn memory(fixture: &Fixture) -> String {
         .targets
         .iter()
         .map(|target| {
-            let after = target.program.resident_kib();
+            let after = target.program.resident();
             let per_stream =
                 if target.name == DIRECT { None } else { measure::held_stream_kib(target).ok() };
-            Memory { target: target.name, idle: target.idle_kib, after, per_stream }
+            Memory { target: target.name, idle: target.idle, after, per_stream }
         })
         .collect();
     report::memory(&rows)

@@ -15,6 +15,15 @@ pub struct Program {
     child: Child,
 }
 
+/// Resident memory, in KiB.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Resident {
+    pub all: u64,
+    /// Without pages of files: those of the program itself, which the kernel can drop and read
+    /// again.
+    pub own: u64,
+}
+
 impl Program {
     /// Starts `command` without input; its output goes to `log`.
     ///
@@ -78,7 +87,16 @@ impl Program {
 
     /// Resident memory now, in KiB.
     pub fn resident_kib(&self) -> u64 {
-        self.pids().into_iter().filter_map(resident_kib).sum()
+        self.resident().all
+    }
+
+    /// Resident memory now.
+    pub fn resident(&self) -> Resident {
+        let status = |pid| fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        self.pids().into_iter().map(status).fold(Resident::default(), |sum, status| Resident {
+            all: sum.all + kib(&status, "VmRSS:"),
+            own: sum.own + kib(&status, "RssAnon:"),
+        })
     }
 
     /// Waits until it uses no more CPU (records are written after the reply), at most `most`.
@@ -153,8 +171,8 @@ fn switches(status: &str) -> u64 {
     counts.sum()
 }
 
-fn resident_kib(pid: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
-    line.split_whitespace().nth(1)?.parse().ok()
+fn kib(status: &str, name: &str) -> u64 {
+    let value = status.lines().find_map(|line| line.strip_prefix(name));
+    let number = value.and_then(|value| value.split_whitespace().next()?.parse().ok());
+    number.unwrap_or(0)
 }

@@ -10,6 +10,7 @@ use tollgate::domain::format::WireFormat;
 use crate::converted::{Kind, Row as Converted};
 use crate::fixture::FLOOR;
 use crate::measure::{FirstByte, Sample, Scenario};
+use crate::process::Resident;
 
 /// Name of the threads that serve requests.
 const PROXY: &str = "proxy";
@@ -200,23 +201,29 @@ pub fn first_byte(heads: &[&str], rows: &[(&'static str, Vec<Vec<FirstByte>>)]) 
     text
 }
 
-/// Memory of one target, in KiB.
+/// Memory of one target; of a stream in KiB.
 pub struct Memory {
     pub target: &'static str,
-    pub idle: u64,
-    pub after: u64,
+    pub idle: Resident,
+    pub after: Resident,
     pub per_stream: Option<u64>,
 }
 
 pub fn memory(rows: &[Memory]) -> String {
     let mut text = "### Resident memory\n\n\
-         | | idle MB | after load MB | KB per live stream |\n\
-         |---|---|---|---|\n"
+         | | idle MB | of it own | after load MB | of it own | KB per live stream |\n\
+         |---|---|---|---|---|---|\n"
         .to_owned();
     for row in rows {
-        let [idle, after] = [row.idle, row.after].map(|kib| hundredths(kib * 100 / 1024));
+        let [idle, own, after, own_after] =
+            [row.idle.all, row.idle.own, row.after.all, row.after.own]
+                .map(|kib| hundredths(kib * 100 / 1024));
         let per_stream = row.per_stream.map_or_else(|| "–".to_owned(), |kib| kib.to_string());
-        let _ = writeln!(text, "| {} | {idle} | {after} | {per_stream} |", row.target);
+        let _ = writeln!(
+            text,
+            "| {} | {idle} | {own} | {after} | {own_after} | {per_stream} |",
+            row.target
+        );
     }
     text
 }
