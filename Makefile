@@ -1,4 +1,5 @@
-# make run    build and start the gateway with its web UI, on its embedded database
+# make run    build and start the gateway with its web UI, on its embedded database: to try it; the
+#             program is not optimised (make dist)
 # make demo   the same with a mock provider behind it, a user, a key, and commands to paste
 # make test   format, lints and every test
 # make test-lint, test-code, test-ui   only this part of it
@@ -43,14 +44,18 @@
 # Cargo's folder. `cargo run` does not know `--workspace`, without which it would compile the
 # dependencies a second time.
 BUILT = $${CARGO_TARGET_DIR:-target}
+# In the profile of the tests: `make test` compiles no dependency again, and a first start waits half
+# as long as for an optimised program.
+QUICK = cargo build --locked --workspace --bin tollgate
 
 run:
 	@scripts/setup.sh run
-	cargo run --release --locked -- serve
+	$(QUICK)
+	@exec $(BUILT)/debug/tollgate serve
 
 demo:
 	@scripts/setup.sh demo
-	cargo build --release --locked
+	$(QUICK)
 	@scripts/demo.sh
 
 test:

@@ -5,13 +5,13 @@
 #   scripts/demo.sh           runs until Ctrl-C; stores nothing
 #   scripts/demo.sh --check   runs the printed commands itself, and fails when one does
 #
-# Expects target/release/tollgate (make demo builds it), or the program named by DEMO_PROGRAM.
+# Expects target/debug/tollgate (make demo builds it), or the program named by DEMO_PROGRAM.
 # Other addresses are set with TOLLGATE_PROXY_ADDR, TOLLGATE_ADMIN_ADDR, TOLLGATE_METRICS_ADDR and
 # MOCK_ADDR.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-program=${DEMO_PROGRAM:-${CARGO_TARGET_DIR:-target}/release/tollgate}
+program=${DEMO_PROGRAM:-${CARGO_TARGET_DIR:-target}/debug/tollgate}
 mock=${MOCK_ADDR:-127.0.0.1:9100}
 export TOLLGATE_PROXY_ADDR=${TOLLGATE_PROXY_ADDR:-127.0.0.1:8080}
 export TOLLGATE_ADMIN_ADDR=${TOLLGATE_ADMIN_ADDR:-127.0.0.1:8081}

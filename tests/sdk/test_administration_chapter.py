@@ -62,7 +62,7 @@ def gateway(tmp_path):
         process = start([str(program()), "serve"], environment, log, f"http://{metrics}/readyz")
         try:
             yield {"127.0.0.1:8080": proxy, "127.0.0.1:8081": admin, "127.0.0.1:9100": mock,
-                   "target/release/tollgate": str(program())}
+                   "target/debug/tollgate": str(program())}
         finally:
             stop(process)
 
