@@ -7,8 +7,8 @@ use super::holder::Pair;
 use super::sessions::Slot;
 use super::settings::CounterSettings;
 use super::standing::{MoneyLeft, RequestsLeft, Standing};
-use crate::domain::limit_type::LimitType;
-use crate::domain::limits::Limits;
+use crate::domain::limit_type::{Figure, LimitType};
+use crate::domain::limits::Period;
 use crate::domain::money::NanoUsd;
 use crate::policy::reservation::Reservation;
 
@@ -52,23 +52,16 @@ struct Checks<'a, 'b> {
 
 impl Checks<'_, '_> {
     fn check(&mut self, limit_type: LimitType) -> Result<(), Denied> {
-        match limit_type {
-            LimitType::KeyConcurrentSessions | LimitType::UserConcurrentSessions => {
-                self.sessions(limit_type)
-            }
-            LimitType::UserRpm => self.rpm(),
-            spending => self.spending(spending).map_or(Ok(()), Err),
+        match limit_type.figure() {
+            Figure::Money(period) => self.spending(limit_type, period).map_or(Ok(()), Err),
+            Figure::Sessions => self.sessions(limit_type),
+            Figure::Requests => self.requests(limit_type),
         }
     }
 
-    fn limits(&self, limit_type: LimitType) -> &Limits {
-        if limit_type.is_keys() { &self.admission.key.limits } else { &self.admission.user.limits }
-    }
-
     /// The refusal, if the limit is reached.
-    fn spending(&mut self, limit_type: LimitType) -> Option<Denied> {
-        let limits = self.limits(limit_type);
-        let period = limit_type.period()?;
+    fn spending(&mut self, limit_type: LimitType, period: Period) -> Option<Denied> {
+        let limits = self.admission.limits(limit_type);
         let limit = period.limit_of(limits)?;
         let reset = limits.daily_reset;
         let spend =
@@ -94,7 +87,7 @@ impl Checks<'_, '_> {
     }
 
     fn sessions(&self, limit_type: LimitType) -> Result<(), Denied> {
-        let limit = u64::from(self.limits(limit_type).concurrent_sessions);
+        let limit = self.admission.most(limit_type);
         let (current, of_key) = if limit_type.is_keys() {
             (self.pair.key.sessions, Some(self.admission.key.id))
         } else {
@@ -112,15 +105,15 @@ impl Checks<'_, '_> {
         Err(Denied { limit_type, current, limit, reset_at, at, exceeds: None })
     }
 
-    fn rpm(&self) -> Result<(), Denied> {
-        let limit = u64::from(self.admission.user.rpm);
+    fn requests(&self, limit_type: LimitType) -> Result<(), Denied> {
+        let limit = self.admission.most(limit_type);
         let current = self.pair.rpm.count();
         if limit == 0 || current < limit {
             return Ok(());
         }
         let reset_at = self.pair.rpm.below_at(limit);
         let (current, limit) = (Amount::Count(current), Amount::Count(limit));
-        let (limit_type, at) = (LimitType::UserRpm, self.admission.now);
+        let at = self.admission.now;
         Err(Denied { limit_type, current, limit, reset_at, at, exceeds: None })
     }
 }

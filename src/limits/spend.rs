@@ -16,8 +16,7 @@ use chrono_tz::Tz;
 
 use super::held::HeldAmounts;
 use crate::domain::clock::Timestamp;
-use crate::domain::limit_type::Period;
-use crate::domain::limits::{DailyReset, ResetMode, TimeOfDay};
+use crate::domain::limits::{DailyReset, Period, ResetMode, TimeOfDay};
 use crate::domain::money::NanoUsd;
 use crate::policy::window::{DAY_MS, FIVE_HOURS_MS, Span, Window};
 
@@ -201,13 +200,13 @@ impl Spend {
         now: Timestamp,
         tz: Tz,
     ) -> HeldAmounts {
-        match period {
-            Period::FiveHours => self.five_hours.sum,
-            Period::Daily if reset.mode == ResetMode::Rolling => self.day.sum,
-            Period::Daily => self.daily(reset, now, tz).sum,
-            Period::Weekly => self.weekly.held(),
-            Period::Monthly => self.monthly.held(),
-            Period::Total => self.total,
+        match Window::of(period, reset) {
+            Some(Window::FiveHours) => self.five_hours.sum,
+            Some(Window::Daily(DailyReset { mode: ResetMode::Rolling, .. })) => self.day.sum,
+            Some(Window::Daily(reset)) => self.daily(reset, now, tz).sum,
+            Some(Window::Weekly) => self.weekly.held(),
+            Some(Window::Monthly) => self.monthly.held(),
+            None => self.total,
         }
     }
 
@@ -287,21 +286,20 @@ impl Spend {
     }
 
     fn rolling(&self, period: Period, reset: DailyReset) -> Option<&Rolling> {
-        match period {
-            Period::FiveHours => Some(&self.five_hours),
-            Period::Daily if reset.mode == ResetMode::Rolling => Some(&self.day),
+        match Window::of(period, reset)? {
+            Window::FiveHours => Some(&self.five_hours),
+            Window::Daily(DailyReset { mode: ResetMode::Rolling, .. }) => Some(&self.day),
             _ => None,
         }
     }
 
     /// The end of a calendar window.
     pub(super) fn ends_at(&self, period: Period, reset: DailyReset) -> Option<Timestamp> {
-        match period {
-            Period::Daily if reset.mode == ResetMode::Rolling => None,
-            Period::Daily => Some(self.daily.span.end),
-            Period::Weekly => Some(self.weekly.current.span.end),
-            Period::Monthly => Some(self.monthly.current.span.end),
-            Period::FiveHours | Period::Total => None,
+        match Window::of(period, reset)? {
+            Window::FiveHours | Window::Daily(DailyReset { mode: ResetMode::Rolling, .. }) => None,
+            Window::Daily(_) => Some(self.daily.span.end),
+            Window::Weekly => Some(self.weekly.current.span.end),
+            Window::Monthly => Some(self.monthly.current.span.end),
         }
     }
 

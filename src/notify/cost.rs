@@ -26,7 +26,7 @@ struct CostData<'a> {
     quota_limit: Usd,
     /// The share from which on the alert is sent.
     threshold: Share,
-    /// A name of a [`Period`](crate::domain::limit_type::Period).
+    /// A name of a [`Period`](crate::domain::limits::Period).
     period: &'static str,
 }
 

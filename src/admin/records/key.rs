@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::limits::{LimitsRecord, described};
+use super::limits::LimitsRecord;
 use super::tightest::TightestLimit;
 use super::{ENABLED, Iso, groups_text, status};
 use crate::domain::clock::Timestamp;
@@ -13,11 +13,6 @@ use crate::domain::user::User;
 /// An API key; its text is masked.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(transform = described("limit5hUsd", "USD; `null` = no limit."))]
-#[schemars(transform = described(
-    "limitTotalUsd",
-    "USD over the key's lifetime; `null` = no limit."
-))]
 pub struct KeyRecord {
     /// Identifies the key: the `keyId` that other operations take.
     pub id: i64,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::health::AttemptErrorRecord;
-use super::limits::{LimitsRecord, described};
+use super::limits::LimitsRecord;
 use super::{Exact, Iso};
 use crate::domain::credentials::Credentials;
 use crate::domain::provider::{Provider, SwitchedOff};
@@ -20,10 +20,6 @@ use crate::upstream::certificates::{self, Described};
 /// An upstream provider; its key is masked.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(transform = described(
-    "limitTotalUsd",
-    "USD over the provider's lifetime; `null` = no limit."
-))]
 pub struct ProviderRecord {
     /// Identifies the provider: the `providerId` that other operations take.
     pub id: i64,

@@ -66,9 +66,12 @@ mod tests {
             limit: limit.map(NanoUsd),
             reset_at: None,
         };
-        let [five_hours, daily, weekly, monthly, total] = windows.map(money);
+        let named = ["5h", "daily", "weekly", "monthly", "total"];
+        let money = ByPeriod::of(|period| {
+            let place = named.iter().position(|name| *name == period.as_str());
+            money(place.map_or((0, None), |place| windows[place]))
+        });
         let (sessions, rpm) = (CountUsage::default(), CountUsage::default());
-        let money = ByPeriod { five_hours, daily, weekly, monthly, total };
         HolderUsage { money, sessions, rpm }
     }
 

@@ -45,25 +45,6 @@ pub struct RateUsage {
     pub window: &'static str,
 }
 
-/// What a key or a provider has used of its limits.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct LimitUsage {
-    /// Of the past 5 hours.
-    #[serde(rename = "cost5h")]
-    pub cost_5h: CostUsage,
-    /// Of the day, see the holder's `dailyResetMode`.
-    pub cost_daily: CostUsage,
-    /// Of the calendar week in the gateway's time zone.
-    pub cost_weekly: CostUsage,
-    /// Of the calendar month in the gateway's time zone.
-    pub cost_monthly: CostUsage,
-    /// Of the holder's lifetime.
-    pub cost_total: CostUsage,
-    /// Conversations at once, against their limit.
-    pub concurrent_sessions: SessionUsage,
-}
-
 /// What a user has used of their limits.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -91,20 +72,31 @@ impl From<MoneyUsage> for CostUsage {
     }
 }
 
-impl From<&HolderUsage> for LimitUsage {
-    fn from(usage: &HolderUsage) -> Self {
-        let CountUsage { current, limit } = usage.sessions;
-        let money = usage.money;
-        Self {
-            cost_5h: money.five_hours.into(),
-            cost_daily: money.daily.into(),
-            cost_weekly: money.weekly.into(),
-            cost_monthly: money.monthly.into(),
-            cost_total: money.total.into(),
-            concurrent_sessions: SessionUsage { current, limit },
+macro_rules! usage {
+    ([]
+    money { $($period:ident $field:ident $api:ident $cost:ident $covers:tt $most:tt $names:tt;)+ }
+    $counts:ident $count_rows:tt) => {
+        /// What a key or a provider has used of its limits.
+        #[derive(Debug, Serialize, JsonSchema)]
+        #[serde(rename_all = "camelCase")]
+        pub struct LimitUsage {
+            $(#[doc = concat!("What is spent ", $covers, ".")] pub $cost: CostUsage,)+
+            /// Conversations at once, against their limit.
+            pub concurrent_sessions: SessionUsage,
         }
-    }
+
+        impl From<&HolderUsage> for LimitUsage {
+            fn from(usage: &HolderUsage) -> Self {
+                let CountUsage { current, limit } = usage.sessions;
+                Self {
+                    $($cost: usage.money.$field.into(),)+
+                    concurrent_sessions: SessionUsage { current, limit },
+                }
+            }
+        }
+    };
 }
+tollgate_formats::limit_rows! { usage! }
 
 impl From<&HolderUsage> for UserLimitUsage {
     fn from(usage: &HolderUsage) -> Self {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::key::KeyRecord;
-use super::limits::{LimitsRecord, described};
+use super::limits::LimitsRecord;
 use super::tightest::TightestLimit;
 use super::{Exact, Iso, groups_text, status};
 use crate::domain::clock::Timestamp;
@@ -14,10 +14,6 @@ use crate::state::Snapshot;
 /// A user with their keys.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(transform = described(
-    "limitTotalUsd",
-    "USD over the user's lifetime; `null` = no limit."
-))]
 pub struct UserRecord {
     /// Identifies the user: the `userId` that other operations take.
     pub id: i64,

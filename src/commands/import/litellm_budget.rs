@@ -9,8 +9,7 @@ use rust_decimal::Decimal;
 use super::counters::Counter;
 use super::model::{MappedLimits, Notes};
 use crate::domain::clock::Timestamp;
-use crate::domain::limit_type::Period;
-use crate::domain::limits::{ByPeriod, DailyReset};
+use crate::domain::limits::{ByPeriod, DailyReset, Period};
 use crate::policy::window::Window;
 use crate::store::peer::PeerRow;
 
@@ -118,7 +117,7 @@ impl Budget {
                 Period::Daily => "day",
                 Period::Weekly => "week",
                 Period::Monthly => "month",
-                Period::Total => "lifetime",
+                _ => "lifetime",
             };
             notes.add(why, format!("{label}: {amount} USD per {duration}, here per {reported}"));
         }

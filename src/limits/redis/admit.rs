@@ -13,6 +13,7 @@ use super::batch::{pack_bytes, pack_field};
 use super::batcher::{Asking, Call};
 use super::calls::{RedisReply, Unanswered, ids, key_number};
 use super::link::Up;
+use super::made::BLOCK;
 use super::queue::{ARRIVED, ChargeKind};
 use super::reply::{self, Passed};
 use super::scripts::{ADMIT, Numbers};
@@ -173,7 +174,7 @@ impl Shared {
     /// An admission as `lua/admit.lua` reads it.
     fn asking(&self, ask: &Admission<'_>, charge: &Charge, first: Option<&Provider>) -> Asking {
         let settings = &self.counting();
-        let of = |limits: &Limits| Numbers::of(9).limits(limits, ask.now, settings);
+        let of = |limits: &Limits| Numbers::of(BLOCK).limits(limits, ask.now, settings);
         let (key, user) = (of(&ask.key.limits), of(&ask.user.limits));
         let provider = first.map(|first| of(&first.limits));
         let numbers = Numbers::of(9).int(ask.user.id.0).int(ask.key.id.0);

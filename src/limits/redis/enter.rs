@@ -11,6 +11,7 @@ use super::batch::pack_bytes;
 use super::batcher::{Asking, Call};
 use super::calls::{RedisReply, Unanswered, ids, key_number};
 use super::link::Up;
+use super::made::BLOCK;
 use super::queue::ChargeKind;
 use super::reply;
 use super::scripts::{ENTER, Numbers};
@@ -109,7 +110,7 @@ impl Shared {
 
     /// A request as `lua/enter.lua` reads it.
     fn entering(&self, charge: &Charge, provider: &Provider, now: Timestamp) -> Asking {
-        let limits = Numbers::of(9).limits(&provider.limits, now, &self.counting());
+        let limits = Numbers::of(BLOCK).limits(&provider.limits, now, &self.counting());
         let mut packed = Vec::with_capacity(256);
         packed.push(0);
         packed.extend(Numbers::of(2).int(provider.id.0).int(limits.mark()).bytes());

@@ -34,6 +34,7 @@ mod examine;
 #[cfg(fuzzing)]
 mod fuzz;
 mod link;
+mod made;
 mod names;
 mod operations;
 mod queue;

@@ -12,8 +12,8 @@ use super::scripts::{Spans, whole};
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
-use crate::domain::limit_type::{LimitType, Period};
-use crate::domain::limits::{ByPeriod, Limits};
+use crate::domain::limit_type::{Figure, LimitType};
+use crate::domain::limits::{ByPeriod, Limits, Period};
 use crate::domain::money::NanoUsd;
 use crate::policy::select::SOON_MS;
 use crate::policy::window::Window;
@@ -92,29 +92,14 @@ pub(super) fn denied(
     spans: &Spans,
     settings: &CounterSettings,
 ) -> Option<Denied> {
-    let check = match answer.first() {
-        Some(Value::Int(check)) => usize::try_from(*check).ok()?,
-        _ => return None,
-    };
-    let limit_type = *LimitType::IN_ORDER.get(check.checked_sub(1)?)?;
+    let Some(Value::Int(check)) = answer.first() else { return None };
+    let limit_type = LimitType::from_repr(u8::try_from(*check).ok()?)?;
     let (current, reset) = (int(answer.get(1))?, int(answer.get(2)));
-    let limits = if limit_type.is_keys() { &ask.key.limits } else { &ask.user.limits };
-    let Some(period) = limit_type.period() else {
-        let limit = if limit_type == LimitType::UserRpm {
-            ask.user.rpm
-        } else {
-            limits.concurrent_sessions
-        };
-        let (current, limit) =
-            (Amount::Count(current.try_into().unwrap_or(0)), Amount::Count(u64::from(limit)));
-        return Some(Denied {
-            limit_type,
-            current,
-            limit,
-            reset_at: reset.map(Timestamp),
-            at: ask.now,
-            exceeds: None,
-        });
+    let limits = ask.limits(limit_type);
+    let Figure::Money(period) = limit_type.figure() else {
+        let current = Amount::Count(current.try_into().unwrap_or(0));
+        let (limit, reset_at) = (Amount::Count(ask.most(limit_type)), reset.map(Timestamp));
+        return Some(Denied { limit_type, current, limit, reset_at, at: ask.now, exceeds: None });
     };
     let limit = period.limit_of(limits)?;
     let own = ask.estimate.max(NanoUsd::ZERO);
@@ -147,8 +132,8 @@ fn money_left(
     spans: &Spans,
     settings: &CounterSettings,
 ) -> Option<MoneyLeft> {
-    let limit_type = *LimitType::IN_ORDER.get(usize::from(passed.check).checked_sub(1)?)?;
-    let limits = if limit_type.is_keys() { &ask.key.limits } else { &ask.user.limits };
+    let limit_type = LimitType::from_repr(passed.check)?;
+    let limits = ask.limits(limit_type);
     let period = limit_type.period()?;
     let limit = period.limit_of(limits)?;
     let remaining = limit - NanoUsd(passed.current);
@@ -156,9 +141,6 @@ fn money_left(
     let reset_at = ends(period, limits, ask.now, spans, settings).filter(|_| calendar);
     Some(MoneyLeft { limit_type, limit, remaining, reset_at })
 }
-
-/// Distance in the answer between a window's spent and its reserved amount.
-const RESERVED: usize = 8;
 
 /// The holder whose figures are read.
 pub(super) struct ReplyReader<'a> {
@@ -169,14 +151,13 @@ pub(super) struct ReplyReader<'a> {
     pub(super) settings: &'a CounterSettings,
 }
 
-/// `{'ok', 5 h, day, week, month, total, last minute, sessions, requests}`, and the amounts
-/// reserved in the same five windows.
+/// `{'ok', last minute, sessions, requests}`, and for each spending limit, in the order of the
+/// checks, what is spent and what is reserved.
 pub(super) fn usage(answer: &[Value], reader: &ReplyReader<'_>) -> HolderUsage {
     let ReplyReader { limits, now, spans, settings, .. } = reader;
-    let last = int(answer.get(6));
-    let mut place = 0;
+    let last = int(answer.get(1));
     let money = ByPeriod::of(|period| {
-        place += 1;
+        let place = 4 + 2 * period.place();
         let amount = |place: usize| amount(answer.get(place));
         let reset_at = match rolling_ms(period, limits) {
             // The window holds whole minutes.
@@ -186,14 +167,14 @@ pub(super) fn usage(answer: &[Value], reader: &ReplyReader<'_>) -> HolderUsage {
             }
             None => ends(period, limits, *now, spans, settings),
         };
-        let (current, reserved) = (amount(place), amount(place + RESERVED));
+        let (current, reserved) = (amount(place), amount(place + 1));
         MoneyUsage { current, reserved, limit: period.limit_of(limits), reset_at }
     });
     let count = |place: usize, limit: u32| CountUsage {
         current: int(answer.get(place)).and_then(|n| u64::try_from(n).ok()).unwrap_or(0),
         limit: u64::from(limit),
     };
-    HolderUsage { money, sessions: count(7, limits.concurrent_sessions), rpm: count(8, reader.rpm) }
+    HolderUsage { money, sessions: count(2, limits.concurrent_sessions), rpm: count(3, reader.rpm) }
 }
 
 /// `'cap'`, `'limit'` with the places of those that what is spent reaches, or nothing. Redis does

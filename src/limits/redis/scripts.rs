@@ -1,8 +1,9 @@
 //! The scripts that Redis runs, and how they are called.
 //!
-//! A script is a file in `lua/`; a line `--include name` stands for another file. A call is one
-//! round trip: `EVALSHA` with the script's hash, and `EVAL` with its text if Redis does not know
-//! the hash (a new server, or one that dropped its scripts). So `SCRIPT LOAD` is never needed.
+//! A script is a file in `lua/`; a line `--include name` stands for another file, or for a part that
+//! is made from the rows of the limits (`made.rs`). A call is one round trip: `EVALSHA` with the
+//! script's hash, and `EVAL` with its text if Redis does not know the hash (a new server, or one
+//! that dropped its scripts). So `SCRIPT LOAD` is never needed.
 //!
 //! Numbers are sent as packed doubles, many in one argument ([`Numbers`]). A double is exact up to
 //! 2^53; larger amounts of money are split ([`halves`]).
@@ -13,10 +14,10 @@ use redis::aio::MultiplexedConnection;
 use redis::{Cmd, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
 
 use super::super::settings::CounterSettings;
+use super::made;
 use super::names::Names;
 use crate::domain::clock::Timestamp;
-use crate::domain::limit_type::Period;
-use crate::domain::limits::{DailyReset, Limits, ResetMode};
+use crate::domain::limits::{DailyReset, Limits, Period, ResetMode};
 use crate::domain::money::NanoUsd;
 use crate::policy::window::{Span, Window};
 
@@ -57,11 +58,14 @@ scripts! {
     USAGE: "usage"; LISTING: "listing"; LOAD: "load"; FLIP: "flip"; FORGET: "forget"; HOLD: "hold";
     ["head" "heads" "load_user" "save_user" "put_session" "put_key" "load_place" "save_place"
      "put_place" "in_list" "full" "settled" "operations" "due" "gone" "record" "refresh" "rpm"
-     "rpm_rare" "sessions" "moves" "blocked" "room" "sweep"]
+     "rpm_rare" "sessions" "moves" "blocked" "room" "limits" "sweep"]
 }
 
 /// The text of a file, with the files that it includes.
 fn expanded(name: &str) -> String {
+    if let Some(made) = made::part(name) {
+        return made;
+    }
     let mut text = String::new();
     let file = FILES.iter().find(|(file, _)| *file == name).map_or("", |(_, text)| text);
     for line in file.lines() {
@@ -148,7 +152,7 @@ impl Numbers {
         self.int(low).int(high)
     }
 
-    /// The nine numbers of a holder's limits.
+    /// The numbers of a holder's limits, as `lua/limits.lua` has them.
     pub(super) fn limits(
         self,
         limits: &Limits,
@@ -304,7 +308,9 @@ mod tests {
             let included =
                 text.lines().filter_map(|line| line.trim_start().strip_prefix("--include "));
             for other in included {
-                assert!(FILES.iter().any(|(file, _)| *file == other), "{name} includes {other}");
+                let is_known =
+                    made::part(other).is_some() || FILES.iter().any(|(file, _)| *file == other);
+                assert!(is_known, "{name} includes {other}");
             }
             assert!(!expanded(name).contains("--include"));
         }

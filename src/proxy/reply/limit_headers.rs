@@ -8,8 +8,9 @@ use pingora::{ErrorType, OrErr as _};
 
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
+use crate::domain::limit_type::Figure;
 use crate::domain::money::NanoUsd;
-use crate::limits::{Amount, Denied, LimitType, MoneyLeft, RequestsLeft, Standing};
+use crate::limits::{Denied, MoneyLeft, RequestsLeft, Standing};
 use crate::proxy::context::RequestContext;
 
 /// Names of limit, remaining and reset.
@@ -78,10 +79,10 @@ pub(in crate::proxy) fn of_refusal(
     ctx: &RequestContext,
     denied: &Denied,
 ) -> Vec<(&'static str, String)> {
-    let [limit, remaining, resets] = match (denied.limit_type, denied.limit) {
-        (LimitType::UserRpm, _) => requests_names(ctx.format).texts,
-        (_, Amount::Money(_)) => COST.texts,
-        _ => return Vec::new(),
+    let [limit, remaining, resets] = match denied.limit_type.figure() {
+        Figure::Requests => requests_names(ctx.format).texts,
+        Figure::Money(_) => COST.texts,
+        Figure::Sessions => return Vec::new(),
     };
     let left =
         (denied.limit.to_decimal() - denied.current.to_decimal()).max(rust_decimal::Decimal::ZERO);

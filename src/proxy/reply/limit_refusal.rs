@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::refusal_reply::RefusalReply;
 use crate::domain::clock::Timestamp;
-use crate::domain::limit_type::Period;
+use crate::domain::limit_type::Figure;
 use crate::formats::error;
 use crate::limits::{Amount, Denied, LimitType};
 
@@ -87,11 +87,10 @@ fn for_people(denied: &Denied, zone: Tz) -> String {
 const RAISE: &str = "Ask an administrator to raise it.";
 
 fn window(limit_type: LimitType) -> &'static str {
-    match (limit_type, limit_type.period()) {
-        (_, Some(Period::FiveHours)) => "5-hour",
-        (_, Some(period)) => period.as_str(),
-        (LimitType::UserRpm, None) => "request",
-        (_, None) => "session",
+    match limit_type.figure() {
+        Figure::Money(period) => period.adjective(),
+        Figure::Sessions => "session",
+        Figure::Requests => "request",
     }
 }
 

@@ -1,98 +1,198 @@
-//! The spending limits of a key, a user or a provider, and the reset of its daily window.
+//! The limits of a key, a user or a provider, a row each, and the reset of the daily window.
 
 use serde::{Deserialize, Serialize};
 
-use super::limit_type::Period;
 use super::money::NanoUsd;
 
-/// Spending and session limits of one holder. Money `None` = no limit, `Some(0)` = nothing may be
-/// spent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Limits {
-    /// Spending in the past five hours, nano-USD.
-    pub five_hours: Option<NanoUsd>,
-    /// Spending in a day, nano-USD. `daily_reset` defines the day.
-    pub daily: Option<NanoUsd>,
-    /// Spending in a calendar week from Monday 00:00 in the gateway's time zone, nano-USD.
-    pub weekly: Option<NanoUsd>,
-    /// Spending in a calendar month in the gateway's time zone, nano-USD.
-    pub monthly: Option<NanoUsd>,
-    /// Spending since the first record, nano-USD.
-    pub total: Option<NanoUsd>,
-    /// Live sessions at once; 0 = no limit.
-    pub concurrent_sessions: u32,
-    /// When the window of `daily` starts.
-    pub daily_reset: DailyReset,
+/// Calls a macro with what is given to it, and with a row for each limit that keys, users and
+/// providers have. Whatever names these limits one by one is made from the rows: the types below,
+/// the columns of the database, the bodies and records of the administration API.
+///
+/// A row of `money`: its variant and its field (the column is `limit_` and the field), the API's
+/// names of the limit and of its use, what it covers, the largest limit of a key, a user and a
+/// provider in USD; the name on the wire, the adjective, and the error code of a key's limit that
+/// is above its user's. A row of `counts` is the same without use and name.
+#[macro_export]
+macro_rules! limit_rows {
+    ($($then:ident)::+! $($given:tt)*) => { $($then)::+! {
+        [$($given)*]
+        money {
+            FiveHours five_hours limit_5h_usd cost_5h "in the past 5 hours"
+                [10_000 10_000 1_000_000] ["5h" "5-hour" "KEY_LIMIT_5H_EXCEEDS_USER_LIMIT"];
+            Daily daily limit_daily_usd cost_daily "in the day"
+                [10_000 100_000 1_000_000] ["daily" "daily" "KEY_LIMIT_DAILY_EXCEEDS_USER_LIMIT"];
+            Weekly weekly limit_weekly_usd cost_weekly "in the calendar week"
+                [50_000 50_000 5_000_000] ["weekly" "weekly" "KEY_LIMIT_WEEKLY_EXCEEDS_USER_LIMIT"];
+            Monthly monthly limit_monthly_usd cost_monthly "in the calendar month"
+                [200_000 200_000 20_000_000]
+                ["monthly" "monthly" "KEY_LIMIT_MONTHLY_EXCEEDS_USER_LIMIT"];
+            Total total limit_total_usd cost_total "in total"
+                [10_000_000 10_000_000 1_000_000_000]
+                ["total" "total" "KEY_LIMIT_TOTAL_EXCEEDS_USER_LIMIT"];
+        }
+        counts {
+            ConcurrentSessions concurrent_sessions limit_concurrent_sessions "Live sessions at once"
+                [1000 1000 100_000]
+                ["concurrent sessions" "KEY_LIMIT_CONCURRENT_EXCEEDS_USER_LIMIT"];
+        }
+    } };
+}
+
+macro_rules! types {
+    ([]
+    money { $($period:ident $field:ident $api:ident $cost:ident $covers:tt $most:tt
+        [$wire:tt $word:tt $above:tt];)+ }
+    counts { $($count:ident $number:ident $api_count:ident $counts:tt $most_count:tt
+        [$word_count:tt $above_count:tt];)+ }) => {
+        /// The periods of spending limits, the shortest first.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Period {
+            $(#[doc = concat!("What is spent ", $covers, ".")] $period,)+
+        }
+
+        const PERIODS: usize = [$(Period::$period),+].len();
+
+        impl Period {
+            /// The name on the wire, such as `5h`.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$period => $wire,)+ }
+            }
+
+            /// The adjective in messages, such as `5-hour`.
+            pub const fn adjective(self) -> &'static str {
+                match self { $(Self::$period => $word,)+ }
+            }
+
+            /// The field of its limit in records of the declarative document.
+            #[must_use]
+            pub const fn field(self) -> &'static str {
+                match self { $(Self::$period => stringify!($api),)+ }
+            }
+        }
+
+        /// Spending and session limits of one holder. Money `None` = no limit, `Some(0)` = nothing
+        /// may be spent. A count of 0 = no limit.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+        #[serde(default)]
+        pub struct Limits {
+            $(#[doc = concat!("Spending ", $covers, ", nano-USD.")] pub $field: Option<NanoUsd>,)+
+            $(#[doc = concat!($counts, ".")] pub $number: u32,)+
+            /// When the window of `daily` starts.
+            pub daily_reset: DailyReset,
+        }
+
+        impl Limits {
+            /// The spending limits.
+            #[must_use]
+            pub const fn money(&self) -> ByPeriod<Option<NanoUsd>> {
+                ByPeriod { $($field: self.$field),+ }
+            }
+
+            /// The same with these spending limits.
+            #[must_use]
+            pub const fn with_money(self, money: ByPeriod<Option<NanoUsd>>) -> Self {
+                Self { $($field: money.$field,)+ ..self }
+            }
+        }
+
+        /// A value for each period of spending limits.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub struct ByPeriod<T> {
+            $(#[doc = concat!("Of what is spent ", $covers, ".")] pub $field: T,)+
+        }
+
+        impl<T> ByPeriod<T> {
+            /// Calls `value` for each period, the shortest first.
+            pub fn of(mut value: impl FnMut(Period) -> T) -> Self {
+                Self { $($field: value(Period::$period)),+ }
+            }
+
+            /// The value for one period.
+            pub const fn get(&self, period: Period) -> &T {
+                match period { $(Period::$period => &self.$field,)+ }
+            }
+
+            /// The values, the shortest period first.
+            pub fn each(self) -> [(Period, T); PERIODS] {
+                [$((Period::$period, self.$field)),+]
+            }
+        }
+
+        /// A limit that a key and its user share.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum SharedLimit {
+            $(#[doc = concat!("Of what is spent ", $covers, ".")] $period,)+
+            $(#[doc = concat!($counts, ".")] $count,)+
+        }
+
+        impl SharedLimit {
+            /// Spending limits, the shortest period first; then counts.
+            pub const ALL: &[Self] = &[$(Self::$period,)+ $(Self::$count),+];
+
+            /// The limit, in nano-USD or as a number; `None` = no limit.
+            #[must_use]
+            pub fn get(self, limits: &Limits) -> Option<i64> {
+                match self {
+                    $(Self::$period => limits.$field.map(|limit| limit.0),)+
+                    $(Self::$count => Some(limits.$number.into()).filter(|limit| *limit > 0),)+
+                }
+            }
+
+            /// Sets the limit to what [`Self::get`] gave.
+            pub fn set(self, limits: &mut Limits, limit: Option<i64>) {
+                match self {
+                    $(Self::$period => limits.$field = limit.map(NanoUsd),)+
+                    $(Self::$count => {
+                        limits.$number = limit.and_then(|n| n.try_into().ok()).unwrap_or_default();
+                    })+
+                }
+            }
+
+            /// What [`Self::get`] gives, as messages show it: USD, or a number.
+            #[must_use]
+            pub fn text(self, limit: i64) -> String {
+                match self {
+                    $(Self::$period => NanoUsd(limit).to_string(),)+
+                    $(Self::$count => limit.to_string(),)+
+                }
+            }
+
+            /// The adjective in messages, such as `5-hour`.
+            #[must_use]
+            pub const fn adjective(self) -> &'static str {
+                match self { $(Self::$period => $word,)+ $(Self::$count => $word_count,)+ }
+            }
+
+            /// The error code of a key's limit that is above its user's.
+            #[must_use]
+            pub const fn above_users(self) -> &'static str {
+                match self { $(Self::$period => $above,)+ $(Self::$count => $above_count,)+ }
+            }
+        }
+    };
+}
+limit_rows! { types! }
+
+impl Period {
+    /// In the order in which their limits are checked.
+    pub const IN_ORDER: [Self; PERIODS] =
+        [Self::Total, Self::FiveHours, Self::Daily, Self::Weekly, Self::Monthly];
+
+    /// The place in that order, from 0.
+    pub fn place(self) -> usize {
+        Self::IN_ORDER.iter().take_while(|period| **period != self).count()
+    }
+
+    /// The limit for it, if there is one.
+    pub const fn limit_of(self, limits: &Limits) -> Option<NanoUsd> {
+        *limits.money().get(self)
+    }
 }
 
 impl Limits {
     /// Whether there is any spending limit.
     pub fn of_money(&self) -> bool {
-        Period::IN_ORDER.iter().any(|period| period.limit_of(self).is_some())
-    }
-
-    /// The spending limits.
-    #[must_use]
-    pub const fn money(&self) -> ByPeriod<Option<NanoUsd>> {
-        let Self { five_hours, daily, weekly, monthly, total, .. } = *self;
-        ByPeriod { five_hours, daily, weekly, monthly, total }
-    }
-
-    /// The same with these spending limits.
-    #[must_use]
-    pub const fn with_money(self, money: ByPeriod<Option<NanoUsd>>) -> Self {
-        let ByPeriod { five_hours, daily, weekly, monthly, total } = money;
-        Self { five_hours, daily, weekly, monthly, total, ..self }
-    }
-}
-
-/// A value for each period of spending limits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ByPeriod<T> {
-    /// Of the past five hours.
-    pub five_hours: T,
-    /// Of a day, fixed or rolling.
-    pub daily: T,
-    /// Of a calendar week.
-    pub weekly: T,
-    /// Of a calendar month.
-    pub monthly: T,
-    /// Of everything since the first record.
-    pub total: T,
-}
-
-impl<T> ByPeriod<T> {
-    /// Calls `value` for each period, the shortest first.
-    pub fn of(mut value: impl FnMut(Period) -> T) -> Self {
-        Self {
-            five_hours: value(Period::FiveHours),
-            daily: value(Period::Daily),
-            weekly: value(Period::Weekly),
-            monthly: value(Period::Monthly),
-            total: value(Period::Total),
-        }
-    }
-
-    /// The value for one period.
-    pub const fn get(&self, period: Period) -> &T {
-        match period {
-            Period::FiveHours => &self.five_hours,
-            Period::Daily => &self.daily,
-            Period::Weekly => &self.weekly,
-            Period::Monthly => &self.monthly,
-            Period::Total => &self.total,
-        }
-    }
-
-    /// The values, the shortest period first.
-    pub fn each(self) -> [(Period, T); 5] {
-        [
-            (Period::FiveHours, self.five_hours),
-            (Period::Daily, self.daily),
-            (Period::Weekly, self.weekly),
-            (Period::Monthly, self.monthly),
-            (Period::Total, self.total),
-        ]
+        self.money().each().iter().any(|(_, limit)| limit.is_some())
     }
 }
 

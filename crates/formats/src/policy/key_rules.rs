@@ -9,18 +9,8 @@ use crate::domain::feature_policy::FeaturePolicy;
 use crate::domain::group::{self, Groups};
 use crate::domain::ids::KeyId;
 use crate::domain::key::Key;
-use crate::domain::limit_type::Period;
-use crate::domain::limits::{ByPeriod, Limits};
+use crate::domain::limits::{Limits, SharedLimit};
 use crate::domain::user::User;
-
-/// The six limits that a key and its user share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SharedLimit {
-    /// Spending in a period.
-    Money(Period),
-    /// Live sessions at once.
-    ConcurrentSessions,
-}
 
 /// A violated rule. `Display` is the message for people, [`Self::code`] the one for programs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,7 +24,7 @@ pub enum KeyRuleError {
     /// A limit of the key is above the same limit of its user.
     #[error(
         "the {} limit ({key}) of the key{} is above the user's ({user})",
-        limit.describe(),
+        limit.adjective(),
         quoted(name)
     )]
     ExceedsUserLimit {
@@ -75,31 +65,12 @@ fn quoted(name: &str) -> String {
     if name.is_empty() { String::new() } else { format!(" {name:?}") }
 }
 
-impl SharedLimit {
-    fn describe(self) -> &'static str {
-        match self {
-            Self::Money(Period::FiveHours) => "5-hour",
-            Self::Money(period) => period.as_str(),
-            Self::ConcurrentSessions => "concurrent sessions",
-        }
-    }
-
-    /// The wire's `errorCode` where the key's limit is above its user's.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::Money(period) => period.above_users(),
-            Self::ConcurrentSessions => "KEY_LIMIT_CONCURRENT_EXCEEDS_USER_LIMIT",
-        }
-    }
-}
-
 impl KeyRuleError {
     /// The wire's `errorCode`.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::DuplicateName { .. } => "DUPLICATE_NAME",
-            Self::ExceedsUserLimit { limit, .. } => limit.code(),
+            Self::ExceedsUserLimit { limit, .. } => limit.above_users(),
             Self::CannotDeleteLastKey => "CANNOT_DELETE_LAST_KEY",
             Self::CannotDisableLastKey => "CANNOT_DISABLE_LAST_KEY",
             Self::CannotDeleteLastGroupKey => "CANNOT_DELETE_LAST_GROUP_KEY",
@@ -165,18 +136,15 @@ pub fn may_add_key(user: &User, ever: u64) -> bool {
 /// The limits of a key that such a user adds: for each limit the tightest of their keys. A key
 /// without limits would bypass those that an administrator has set.
 pub fn tightest_limits(keys: &[Key]) -> Limits {
-    let money =
-        ByPeriod::of(|period| undeleted(keys).filter_map(|key| period.limit_of(&key.limits)).min());
+    let mut limits = Limits::default();
+    for limit in SharedLimit::ALL {
+        let tightest = undeleted(keys).filter_map(|key| limit.get(&key.limits)).min();
+        limit.set(&mut limits, tightest);
+    }
     let daily =
         undeleted(keys).filter(|key| key.limits.daily.is_some()).min_by_key(|key| key.limits.daily);
-    let sessions =
-        undeleted(keys).map(|key| key.limits.concurrent_sessions).filter(|limit| *limit > 0).min();
-    Limits {
-        concurrent_sessions: sessions.unwrap_or_default(),
-        daily_reset: daily.map(|key| key.limits.daily_reset).unwrap_or_default(),
-        ..Limits::default()
-    }
-    .with_money(money)
+    limits.daily_reset = daily.map(|key| key.limits.daily_reset).unwrap_or_default();
+    limits
 }
 
 /// The models that lists of the undeleted keys name, and what any of them denies: what a key gets
@@ -196,23 +164,16 @@ pub fn tightest_lists(keys: &[Key]) -> (Vec<String>, FeaturePolicy) {
 /// # Errors
 /// [`KeyRuleError::ExceedsUserLimit`] for the first that is above.
 pub fn limits_within(key: &Limits, user: &Limits) -> Result<(), KeyRuleError> {
-    for (period, key) in key.money().each() {
-        if let (Some(key), Some(user)) = (key, period.limit_of(user))
+    for limit in SharedLimit::ALL {
+        if let (Some(key), Some(user)) = (limit.get(key), limit.get(user))
             && key > user
         {
-            return Err(exceeds(SharedLimit::Money(period), &key, &user));
+            let (limit, name) = (*limit, String::new());
+            let (key, user) = (limit.text(key), limit.text(user));
+            return Err(KeyRuleError::ExceedsUserLimit { limit, name, key, user });
         }
     }
-    let (key, user) = (key.concurrent_sessions, user.concurrent_sessions);
-    if user > 0 && key > user {
-        return Err(exceeds(SharedLimit::ConcurrentSessions, &key, &user));
-    }
     Ok(())
-}
-
-fn exceeds(limit: SharedLimit, key: &impl ToString, user: &impl ToString) -> KeyRuleError {
-    let (key, user) = (key.to_string(), user.to_string());
-    KeyRuleError::ExceedsUserLimit { limit, name: String::new(), key, user }
 }
 
 /// A user's limit is not set below the same limit of one of their keys. A limit that does not
@@ -225,12 +186,11 @@ pub fn keys_stay_within<'k>(
     before: &Limits,
     after: &Limits,
 ) -> Result<(), KeyRuleError> {
-    let money = ByPeriod::of(|period| {
-        period.limit_of(after).filter(|limit| period.limit_of(before) != Some(*limit))
-    });
-    let sessions = Some(after.concurrent_sessions).filter(|now| *now != before.concurrent_sessions);
-    let changed = Limits { concurrent_sessions: sessions.unwrap_or_default(), ..Limits::default() }
-        .with_money(money);
+    let mut changed = Limits::default();
+    for limit in SharedLimit::ALL {
+        let now = limit.get(after);
+        limit.set(&mut changed, now.filter(|_| now != limit.get(before)));
+    }
     keys.try_for_each(|found| {
         limits_within(&found.limits, &changed).map_err(|error| error.of_key(&found.name))
     })

@@ -12,8 +12,7 @@ use chrono::{
 use chrono_tz::Tz;
 
 use crate::domain::clock::Timestamp;
-use crate::domain::limit_type::Period;
-use crate::domain::limits::{DailyReset, ResetMode, TimeOfDay};
+use crate::domain::limits::{DailyReset, Period, ResetMode, TimeOfDay};
 
 /// Five hours in milliseconds.
 pub const FIVE_HOURS_MS: i64 = 5 * 3_600_000;
@@ -55,6 +54,7 @@ impl Window {
     pub const BY_DATE: [Self; 2] = [Self::Weekly, Self::Monthly];
 
     /// The window of a limit's period. A lifetime has none.
+    #[inline]
     pub const fn of(period: Period, reset: DailyReset) -> Option<Self> {
         match period {
             Period::FiveHours => Some(Self::FiveHours),

@@ -55,7 +55,7 @@ pub(super) async fn add_key(
         (key.allowed_models, key.features) = key_rules::tightest_lists(&keys);
     }
     key_rules::name_is_free(&keys, &key.name, None)?;
-    key_rules::limits_within(&body.new.limits.patch().sent(), &user.limits)?;
+    key_rules::limits_within(&body.new.limits.on(Limits::default()), &user.limits)?;
     rules::may_assign(who, &user, &keys, &key.provider_group)?;
     key.id = tx.insert_key(&key).await?;
     rules::regroup_after(&mut tx, user, &keys, call.now).await?;

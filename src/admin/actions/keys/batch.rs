@@ -14,6 +14,7 @@ use crate::admin::envelope::{ApiError, Code};
 use crate::admin::records::key::KeyRecord;
 use crate::domain::ids::{KeyId, UserId};
 use crate::domain::key::Key;
+use crate::domain::limits::Limits;
 use crate::domain::user::User;
 use crate::policy::key_rules;
 use crate::store::Tx;
@@ -33,7 +34,7 @@ pub(super) async fn update(call: Call, body: BatchUpdate) -> Result<BatchResult,
     let mut tx = call.ctx.node.store.begin().await?;
     let before = named(&mut tx, body.key_ids.plain()).await?;
     let users = owners(&mut tx, &before).await?;
-    let limits = updates.limits.patch().sent();
+    let limits = updates.limits.on(Limits::default());
     let mut after = before.clone();
     for key in &mut after {
         updates.apply(key);

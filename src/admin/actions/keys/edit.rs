@@ -8,6 +8,7 @@ use crate::admin::envelope::ApiError;
 use crate::admin::reasons::Reason;
 use crate::admin::records::key::KeyRecord;
 use crate::domain::key::Key;
+use crate::domain::limits::Limits;
 use crate::policy::key_rules;
 use crate::store::Tx;
 
@@ -26,7 +27,7 @@ pub(super) async fn edit_key(call: Call, body: Edit<OfKey, KeyFields>) -> Result
         key_rules::may_change_limits(&held.user, &held.key.limits, &after.limits)?;
     }
     key_rules::name_is_free(&held.keys, &after.name, Some(after.id))?;
-    key_rules::limits_within(&body.change.limits.patch().sent(), &held.user.limits)?;
+    key_rules::limits_within(&body.change.limits.on(Limits::default()), &held.user.limits)?;
     save(&call, tx, "keys.editKey", held, after).await
 }
 

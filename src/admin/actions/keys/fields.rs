@@ -11,8 +11,7 @@ use crate::admin::envelope::Code;
 use crate::admin::limits::{BatchLimits, KeyLimits};
 use crate::domain::group::Groups;
 use crate::domain::key::{CacheTtl, Key};
-use crate::domain::limits::ByPeriod;
-use crate::policy::key_rules::SharedLimit;
+use crate::domain::limits::SharedLimit;
 
 /// Whose keys.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -122,14 +121,9 @@ pub struct BatchUpdate {
     pub updates: Part<KeyUpdates>,
 }
 
-/// The codes of keys' limits that are above their user's: by period, then of sessions.
+/// The codes of keys' limits that are above their user's.
 pub fn above_users() -> Vec<Code> {
-    let money = ByPeriod::of(SharedLimit::Money).each().map(|(_, limit)| limit);
-    money
-        .into_iter()
-        .chain([SharedLimit::ConcurrentSessions])
-        .map(|limit| Code(limit.code()))
-        .collect()
+    SharedLimit::ALL.iter().map(|limit| Code(limit.above_users())).collect()
 }
 
 /// The codes of `keys/addKey`, beside those of every body's check.
@@ -159,7 +153,7 @@ impl KeyFields {
         self.name.apply(&mut key.name);
         self.expires_at.map(|moment| moment.end(tz)).apply_option(&mut key.expires_at);
         self.cache_ttl_preference.apply(&mut key.cache_ttl);
-        self.limits.patch().apply(&mut key.limits);
+        key.limits = self.limits.on(key.limits);
         self.is_enabled.apply(&mut key.is_enabled);
         self.can_login_web_ui.apply(&mut key.can_login_web_ui);
         groups(&self.provider_group).apply(&mut key.provider_group);
@@ -172,7 +166,7 @@ impl KeyFields {
 impl KeyUpdates {
     /// Sets every field that was sent.
     pub fn apply(&self, key: &mut Key) {
-        self.limits.patch().apply(&mut key.limits);
+        key.limits = self.limits.on(key.limits);
         self.is_enabled.apply(&mut key.is_enabled);
         self.can_login_web_ui.apply(&mut key.can_login_web_ui);
         groups(&self.provider_group).apply(&mut key.provider_group);

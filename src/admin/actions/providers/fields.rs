@@ -159,7 +159,7 @@ impl ProviderFields {
     /// Sets every field that was sent; the caller handles the credential and the headers.
     pub fn apply(&self, provider: &mut Provider) {
         self.apply_identity(provider);
-        self.limits.patch().apply(&mut provider.limits);
+        provider.limits = self.limits.on(provider.limits);
         self.max_retry_attempts.apply(&mut provider.max_retry_attempts);
         let breaker = &mut provider.breaker;
         self.circuit_breaker_failure_threshold.apply(&mut breaker.failure_threshold);

@@ -47,11 +47,9 @@ pub struct UserFields {
     pub tags: Patch<List<Text<1, 32>, 0, 20>>,
     /// Requests per minute; 0 or `null` = no limit.
     pub rpm: Patch<Whole<u32, 0, 1_000_000>>,
-    /// USD a day; `null` = no limit, 0 = nothing.
+    /// The same as `limitDailyUsd`: send one of them.
     pub daily_quota: Patch<Usd<{ OF_USER.daily }>>,
-    /// The same as `dailyQuota`: send one of them.
-    pub limit_daily_usd: Patch<Usd<{ OF_USER.daily }>>,
-    /// Their other limits.
+    /// Their limits.
     #[serde(flatten)]
     pub limits: UserLimits,
     /// A trailing `*` matches any suffix; empty = every model.
@@ -77,7 +75,7 @@ impl UserFields {
     /// # Errors
     /// 400 when the two names of the daily limit are sent with different values.
     pub fn apply(&self, user: &mut User, tz: Tz) -> Result<(), ApiError> {
-        let (quota, daily) = (self.daily_quota.plain(), self.limit_daily_usd.plain());
+        let (quota, daily) = (self.daily_quota.plain(), self.limits.limit_daily_usd.plain());
         if quota.is_sent() && daily.is_sent() && quota != daily {
             let refusal = ApiError::because(Code::INVALID_FORMAT, Reason::TwoDailyLimits);
             return Err(refusal.with("field", "limitDailyUsd".into()));
@@ -90,8 +88,7 @@ impl UserFields {
         groups(&self.provider_group).apply(&mut user.provider_group);
         self.tags.plain().apply(&mut user.tags);
         self.rpm.plain().apply(&mut user.rpm);
-        self.limits.patch().apply(&mut user.limits);
-        daily.apply_option(&mut user.limits.daily);
+        user.limits = self.limits.on(user.limits);
         quota.apply_option(&mut user.limits.daily);
         self.allowed_models.plain().apply(&mut user.allowed_models);
         self.allowed_clients.plain().apply(&mut user.allowed_clients);

@@ -1,5 +1,7 @@
 -- The rare parts of a holder's record: a new minute, a new day, and when enough has aged out.
 --include record
+-- The lengths of the rolling sums, in minutes, by their places.
+local ROLLING = { [12] = 300, [14] = 1440 }
 
 -- An amount of a bucket as two numbers: below BASE, and in units of BASE.
 local function amount(text)
@@ -62,8 +64,9 @@ local function refresh(r, b)
       r[p], r[p + 1], r[p + 2] = 0, 0, 0
     end
   end
-  for f, length in pairs({ [2] = 300, [3] = 1440 }) do
-    local i, from, old = f * 2 + 8, MINUTE - length, r[f]
+  for i, length in pairs(ROLLING) do
+    local f = i / 2 - 4
+    local from, old = MINUTE - length, r[f]
     if from > old and from - old <= 60 then
       local aged = call('HMGET', b, unpack(minutes(old, from - 1)))
       for n = 1, #aged, 2 do
@@ -107,9 +110,10 @@ local function begin_day(r, b, starts, ends)
   return true
 end
 
--- The minute with which a rolling sum falls below a limit; empty when it is none, or never.
-local function falls_in(r, b, length, left, limit)
-  if limit <= 0 then return '' end
+-- The minute with which the sum at a place falls below a limit; empty when it does not roll, or never.
+local function falls_in(r, b, i, left, limit)
+  local length = ROLLING[i]
+  if not length or limit <= 0 then return '' end
   for from = MINUTE - length, MINUTE, 60 do
     local fields = minutes(from, math.min(from + 59, MINUTE))
     local v = call('HMGET', b, unpack(fields))

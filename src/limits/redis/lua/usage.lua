@@ -1,10 +1,10 @@
 -- What a holder has used. KEYS: 2 the hash that has its record. ARGV: 3 the record's field, 4
--- numbers: user or provider, key (0: none), 1 if the day is fixed, the day's span. Gives {'ok', 5
--- h, day, week, month, total, last minute in which something was spent, sessions, requests of the
--- minute}, and what is reserved in the same five windows; amounts as text, those above BASE in two
--- parts.
+-- numbers: user or provider, key (0: none), 1 if the day is fixed, the day's span. Gives {'ok',
+-- last minute in which something was spent, sessions, requests of the minute}, and for each spending
+-- limit what is spent and what is reserved; amounts as text, those above BASE in two parts.
 --include head
 --include gone
+--include limits
 --include rpm
 --include sessions
 local N = { struct.unpack('<ddddd', ARGV[4]) }
@@ -30,12 +30,10 @@ end
 -- A holder that nothing was counted for gets no record.
 if not known then sc.changed[ARGV[3]] = nil end
 keep(sc)
-local found, pairs_of = { 'ok' }, { 12, N[3] == 1 and 16 or 14, 18, 20, 10 }
+local found = { 'ok', latest > 0 and int(latest) or '', int(sessions), int(requests) }
 local function text(i)
   local high = r.high and r.high[i - 9] or 0
   return high == 0 and int(r[i]) or int(r[i]) .. '+' .. int(high)
 end
-for i = 1, 5 do found[i + 1] = text(pairs_of[i]) end
-found[7], found[8], found[9] = latest > 0 and int(latest) or '', int(sessions), int(requests)
-for i = 1, 5 do found[i + 9] = text(pairs_of[i] + 1) end
+for n, i in ipairs(SUMS[N[3]]) do found[2 * n + 3], found[2 * n + 4] = text(i), text(i + 1) end
 return found

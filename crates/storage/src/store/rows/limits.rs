@@ -1,4 +1,4 @@
-//! The eight limit columns that users, keys and providers share.
+//! The limit columns that users, keys and providers share: `limit_` and the field of [`Limits`].
 
 use crate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
 use crate::store::engine::column::{Fields, Values};
@@ -7,42 +7,52 @@ use crate::store::engine::error::StoreError;
 /// The columns of a table, between whose own are those of the limits.
 macro_rules! columns {
     ([$($before:literal),*], [$($after:literal),*]) => {
-        &[
-            $($before,)*
-            "limit_five_hours",
-            "limit_daily",
-            "limit_weekly",
-            "limit_monthly",
-            "limit_total",
-            "limit_concurrent_sessions",
-            "daily_reset_mode",
-            "daily_reset_time",
-            $($after),*
-        ]
+        tollgate_formats::limit_rows! {
+            crate::store::rows::limits::with_limits! [$($before,)*] [$($after),*]
+        }
     };
 }
 pub(super) use columns;
 
-/// Binds [`Limits`] in the order of the columns.
-pub(super) fn bind(values: &mut Values, limits: &Limits) {
-    for (_, limit) in limits.money().each() {
-        values.opt_money(limit);
-    }
-    values.int(i64::from(limits.concurrent_sessions));
-    values.text(limits.daily_reset.mode.as_str()).text(&limits.daily_reset.time.to_string());
+macro_rules! with_limits {
+    ([[$($before:tt)*] [$($after:tt)*]]
+    money { $($period:ident $field:ident $api:ident $cost:ident $covers:tt $most:tt $names:tt;)+ }
+    counts { $($count:ident $number:ident $api_count:ident $counts:tt $most_count:tt
+        $names_count:tt;)+ }) => {
+        &[
+            $($before)*
+            $(concat!("limit_", stringify!($field)),)+
+            $(concat!("limit_", stringify!($number)),)+
+            "daily_reset_mode",
+            "daily_reset_time",
+            $($after)*
+        ]
+    };
 }
+pub(super) use with_limits;
 
-pub(super) fn read(fields: Fields<'_>) -> Result<Limits, StoreError> {
-    Ok(Limits {
-        five_hours: fields.opt_money("limit_five_hours")?,
-        daily: fields.opt_money("limit_daily")?,
-        weekly: fields.opt_money("limit_weekly")?,
-        monthly: fields.opt_money("limit_monthly")?,
-        total: fields.opt_money("limit_total")?,
-        concurrent_sessions: fields.number("limit_concurrent_sessions")?,
-        daily_reset: DailyReset {
-            mode: fields.named("daily_reset_mode", ResetMode::parse)?,
-            time: fields.named("daily_reset_time", TimeOfDay::parse)?,
-        },
-    })
+macro_rules! functions {
+    ([]
+    money { $($period:ident $field:ident $api:ident $cost:ident $covers:tt $most:tt $names:tt;)+ }
+    counts { $($count:ident $number:ident $api_count:ident $counts:tt $most_count:tt
+        $names_count:tt;)+ }) => {
+        /// Binds [`Limits`] in the order of the columns.
+        pub(super) fn bind(values: &mut Values, limits: &Limits) {
+            values $(.opt_money(limits.$field))+ $(.int(limits.$number.into()))+;
+            let DailyReset { mode, time } = limits.daily_reset;
+            values.text(mode.as_str()).text(&time.to_string());
+        }
+
+        pub(super) fn read(fields: Fields<'_>) -> Result<Limits, StoreError> {
+            Ok(Limits {
+                $($field: fields.opt_money(concat!("limit_", stringify!($field)))?,)+
+                $($number: fields.number(concat!("limit_", stringify!($number)))?,)+
+                daily_reset: DailyReset {
+                    mode: fields.named("daily_reset_mode", ResetMode::parse)?,
+                    time: fields.named("daily_reset_time", TimeOfDay::parse)?,
+                },
+            })
+        }
+    };
 }
+tollgate_formats::limit_rows! { functions! }
