@@ -71,7 +71,7 @@ tollgate_formats::limit_rows! { bodies! }
 body! { "Of several keys at once." BatchLimits "camelCase" []
 {
     limit_5h_usd five_hours "in the past 5 hours" { OF_KEY.five_hours };
-    limit_daily_usd daily "in the day" { OF_KEY.daily };
-    limit_weekly_usd weekly "in the calendar week" { OF_KEY.weekly };
-    limit_monthly_usd monthly "in the calendar month" { OF_KEY.monthly };
+    limit_daily_usd daily "in the day that the daily reset defines" { OF_KEY.daily };
+    limit_weekly_usd weekly "in the calendar week of the gateway's time zone" { OF_KEY.weekly };
+    limit_monthly_usd monthly "in the calendar month of the gateway's time zone" { OF_KEY.monthly };
 } {} }

@@ -17,22 +17,25 @@ macro_rules! limit_rows {
     ($($then:ident)::+! $($given:tt)*) => { $($then)::+! {
         [$($given)*]
         money {
-            FiveHours five_hours limit_5h_usd cost_5h "in the past 5 hours"
-                [10_000 10_000 1_000_000] ["5h" "5-hour" "KEY_LIMIT_5H_EXCEEDS_USER_LIMIT"];
-            Daily daily limit_daily_usd cost_daily "in the day"
-                [10_000 100_000 1_000_000] ["daily" "daily" "KEY_LIMIT_DAILY_EXCEEDS_USER_LIMIT"];
-            Weekly weekly limit_weekly_usd cost_weekly "in the calendar week"
-                [50_000 50_000 5_000_000] ["weekly" "weekly" "KEY_LIMIT_WEEKLY_EXCEEDS_USER_LIMIT"];
-            Monthly monthly limit_monthly_usd cost_monthly "in the calendar month"
-                [200_000 200_000 20_000_000]
+            FiveHours five_hours limit_5h_usd cost_5h
+                "in the past 5 hours" [10_000 10_000 1_000_000]
+                ["5h" "5-hour" "KEY_LIMIT_5H_EXCEEDS_USER_LIMIT"];
+            Daily daily limit_daily_usd cost_daily
+                "in the day that the daily reset defines" [10_000 100_000 1_000_000]
+                ["daily" "daily" "KEY_LIMIT_DAILY_EXCEEDS_USER_LIMIT"];
+            Weekly weekly limit_weekly_usd cost_weekly
+                "in the calendar week of the gateway's time zone" [50_000 50_000 5_000_000]
+                ["weekly" "weekly" "KEY_LIMIT_WEEKLY_EXCEEDS_USER_LIMIT"];
+            Monthly monthly limit_monthly_usd cost_monthly
+                "in the calendar month of the gateway's time zone" [200_000 200_000 20_000_000]
                 ["monthly" "monthly" "KEY_LIMIT_MONTHLY_EXCEEDS_USER_LIMIT"];
-            Total total limit_total_usd cost_total "in total"
-                [10_000_000 10_000_000 1_000_000_000]
+            Total total limit_total_usd cost_total
+                "in total" [10_000_000 10_000_000 1_000_000_000]
                 ["total" "total" "KEY_LIMIT_TOTAL_EXCEEDS_USER_LIMIT"];
         }
         counts {
-            ConcurrentSessions concurrent_sessions limit_concurrent_sessions "Live sessions at once"
-                [1000 1000 100_000]
+            ConcurrentSessions concurrent_sessions limit_concurrent_sessions
+                "Conversations at once" [1000 1000 100_000]
                 ["concurrent sessions" "KEY_LIMIT_CONCURRENT_EXCEEDS_USER_LIMIT"];
         }
     } };
