@@ -144,8 +144,15 @@ pub const EDIT_ERRORS: &[Code] = &[
 ];
 
 /// The codes of `keys/batchUpdateKeys`, beside those of every body's check.
-pub const BATCH_ERRORS: &[Code] =
-    &[Code::BATCH_SIZE_EXCEEDED, Code::NOT_FOUND, Code::CANNOT_DISABLE_LAST_KEY];
+pub const BATCH_ERRORS: &[Code] = &[
+    Code::BATCH_SIZE_EXCEEDED,
+    Code::NOT_FOUND,
+    Code::CANNOT_DISABLE_LAST_KEY,
+    Code(SharedLimit::FiveHours.above_users()),
+    Code(SharedLimit::Daily.above_users()),
+    Code(SharedLimit::Weekly.above_users()),
+    Code(SharedLimit::Monthly.above_users()),
+];
 
 impl KeyFields {
     /// Sets every field that was sent; moments without an offset are in `tz`.
