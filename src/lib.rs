@@ -10,8 +10,10 @@
 //! state   upstream   messages   otlp   components that do I/O
 //! crypto   limits                 keys and encryption; what counts against limits
 //! telemetry   config   http_client   adapters to the outside
+//! bounded                         values with bounds, of settings and of request bodies
 //! redis                           the server's address, its TLS, the prefix of names
 //! ledger store files              another crate, crates/storage: what is stored
+//! reasons                         codes and reasons of refusals
 //! formats policy domain           another crate, crates/formats: pure, without I/O
 //! ```
 
@@ -22,6 +24,7 @@ pub use tollgate_storage::{files, ledger, store};
 
 pub mod admin;
 pub mod app;
+pub mod bounded;
 pub mod cli;
 pub mod commands;
 pub mod config;
@@ -33,6 +36,7 @@ pub mod messages;
 pub mod notify;
 pub mod otlp;
 pub mod proxy;
+pub mod reasons;
 pub mod redis;
 mod setup;
 pub mod state;

@@ -13,9 +13,9 @@ use source::{NamedPath, blank, paths, without_tests};
 
 /// The modules, from the bottom. A module may name modules of lower layers only.
 const LAYERS: [&[&str]; 11] = [
-    &["domain"],
+    &["domain", "reasons"],
     &["formats", "policy"],
-    &["files"],
+    &["files", "bounded"],
     &["redis"],
     &["store", "telemetry", "config", "http_client"],
     &["crypto", "limits"],

@@ -24,7 +24,6 @@ mod openapi;
 pub mod operation;
 pub mod playground;
 mod problems;
-pub mod reasons;
 pub mod records;
 mod security;
 mod serve;
@@ -43,6 +42,8 @@ use axum::routing::{any, get};
 pub use context::Context;
 pub use serve::serve;
 pub use table::document as openapi;
+
+pub use crate::reasons;
 
 /// The complete administration surface. Call it inside the runtime for its background work. Put a
 /// `ConnectInfo<SocketAddr>` into each request's extensions ([`serve()`] does), so that logins are

@@ -8,9 +8,9 @@ use chrono_tz::Tz;
 use schemars::SchemaGenerator;
 use serde_json::{Value, json};
 
-use super::kind::{FieldKind, kind};
 use super::{Fault, Faults};
 use crate::admin::reasons::Reason;
+use crate::bounded::{FromJson, from_json};
 use crate::domain::clock::Timestamp;
 
 /// The last millisecond of the year 9999, in UTC.
@@ -72,7 +72,7 @@ impl Moment {
     }
 }
 
-impl FieldKind for Moment {
+impl FromJson for Moment {
     fn take(json: &Value) -> Result<Self, Faults> {
         let text = json.as_str().ok_or_else(|| Fault::wrong_type(Reason::MustBeMomentText))?.trim();
         match text {
@@ -86,7 +86,7 @@ impl FieldKind for Moment {
     }
 }
 
-kind!([] Moment);
+from_json!([] Moment);
 
 fn without_offset(text: &str) -> Option<NaiveDateTime> {
     ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"]

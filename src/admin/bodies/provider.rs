@@ -6,10 +6,10 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::kind::{FieldKind, kind};
 use super::{Fault, Faults, HeaderText, Plain, Text};
 use crate::admin::envelope::Code;
 use crate::admin::reasons::Reason;
+use crate::bounded::{FromJson, from_json};
 use crate::domain::credentials::CustomHeader;
 use crate::domain::path_template;
 use crate::domain::provider_credential::ProviderCredential;
@@ -84,7 +84,7 @@ pub struct QueryParameters(pub Vec<(String, String)>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathTemplate(pub String);
 
-impl FieldKind for CredentialText {
+impl FromJson for CredentialText {
     fn take(json: &Value) -> Result<Self, Faults> {
         let is_object = |text: &str| {
             let read = serde_json::from_str::<Value>(text);
@@ -102,7 +102,7 @@ impl FieldKind for CredentialText {
     }
 }
 
-impl FieldKind for KeptCredential {
+impl FromJson for KeptCredential {
     fn take(json: &Value) -> Result<Self, Faults> {
         match json.as_str().filter(|text| is_masked(text)) {
             Some(mask) => Ok(Self(mask.to_owned())),
@@ -145,7 +145,7 @@ fn differ(pairs: &[(String, String)]) -> Result<(), Faults> {
     }
 }
 
-impl FieldKind for CustomHeaders {
+impl FromJson for CustomHeaders {
     fn take(json: &Value) -> Result<Self, Faults> {
         let mut pairs = texts(json)?;
         for (name, value) in &mut pairs {
@@ -179,7 +179,7 @@ fn is_masked_part(name: &str, value: &str) -> bool {
     header.is_masked() && without.chars().all(|c| c == ' ' || c.is_ascii_graphic())
 }
 
-impl FieldKind for QueryParameters {
+impl FromJson for QueryParameters {
     fn take(json: &Value) -> Result<Self, Faults> {
         let pairs = texts(json)?;
         differ(&pairs)?;
@@ -191,7 +191,7 @@ impl FieldKind for QueryParameters {
     }
 }
 
-impl FieldKind for PathTemplate {
+impl FromJson for PathTemplate {
     fn take(json: &Value) -> Result<Self, Faults> {
         let text = Text::<1, 500>::take(json)?.0;
         match path_template::is_valid(&text) {
@@ -207,8 +207,8 @@ impl FieldKind for PathTemplate {
     }
 }
 
-kind!([] CredentialText => String);
-kind!([] KeptCredential => String);
-kind!([] CustomHeaders => Vec<(String, String)>);
-kind!([] QueryParameters => Vec<(String, String)>);
-kind!([] PathTemplate => String);
+from_json!([] CredentialText => String);
+from_json!([] KeptCredential => String);
+from_json!([] CustomHeaders => Vec<(String, String)>);
+from_json!([] QueryParameters => Vec<(String, String)>);
+from_json!([] PathTemplate => String);

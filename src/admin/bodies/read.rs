@@ -29,7 +29,7 @@ pub fn read<T: Input>(sent: &Map<String, Value>) -> Result<T, ApiError> {
     let shape = Shape::of::<T>();
     if let Some(name) = sent.keys().find(|name| !shape.has(name)) {
         let name: String = name.chars().take(64).collect();
-        return Err(Fault::format(Reason::UnknownField).of_field(&name));
+        return Err(refusal(Fault::format(Reason::UnknownField), &name));
     }
     fields(shape, sent).map_err(|faults| {
         ApiError::of_faults(faults)
@@ -49,7 +49,7 @@ pub fn fields<T: DeserializeOwned>(
     if !faults.is_empty() {
         let each = faults
             .into_iter()
-            .flat_map(|(name, faults)| faults.0.into_iter().map(move |f| f.of_field(name)));
+            .flat_map(|(name, faults)| faults.0.into_iter().map(move |fault| refusal(fault, name)));
         return Err(each.collect());
     }
     let known: Vec<_> =
@@ -59,6 +59,13 @@ pub fn fields<T: DeserializeOwned>(
     }
     let whole = MapDeserializer::new(known.into_iter().map(|(name, value)| (name.as_str(), value)));
     T::deserialize(whole).map_err(|error: serde_json::Error| vec![ApiError::internal(error)])
+}
+
+/// The fault as the refusal of the field `name`.
+fn refusal(fault: Fault, name: &str) -> ApiError {
+    ApiError::because(fault.code, fault.reason)
+        .field(&format!("{name}{}", fault.path))
+        .with_all(fault.params)
 }
 
 /// What is wrong with each field, in their order.

@@ -7,11 +7,11 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::kind::{FieldKind, kind};
 use super::read::faults_of;
 use super::{Fault, Faults, Shape};
 use crate::admin::envelope::Code;
 use crate::admin::reasons::Reason;
+use crate::bounded::{FromJson, from_json};
 
 /// A body without fields.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -67,7 +67,7 @@ impl<T: JsonSchema + 'static, D: JsonSchema + 'static> JsonSchema for Edit<T, D>
     }
 }
 
-impl<T: DeserializeOwned + JsonSchema + 'static> FieldKind for Part<T> {
+impl<T: DeserializeOwned + JsonSchema + 'static> FromJson for Part<T> {
     fn take(json: &Value) -> Result<Self, Faults> {
         let sent: &Map<String, Value> =
             json.as_object().ok_or_else(|| Fault::wrong_type(Reason::MustBeObject))?;
@@ -95,4 +95,4 @@ impl<T: DeserializeOwned + JsonSchema + 'static> FieldKind for Part<T> {
     }
 }
 
-kind!([T: DeserializeOwned + JsonSchema + 'static] Part<T>);
+from_json!([T: DeserializeOwned + JsonSchema + 'static] Part<T>);

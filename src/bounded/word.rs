@@ -4,9 +4,8 @@ use schemars::SchemaGenerator;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::kind::{FieldKind, kind};
+use super::from_json::{FromJson, from_json};
 use super::{Fault, Faults};
-use crate::admin::reasons::Reason;
 use crate::domain::endpoint::{ApiEndpoint, ENDPOINTS};
 use crate::domain::error_rule::{AppliesTo, ErrorCategory};
 use crate::domain::feature::Feature;
@@ -20,6 +19,7 @@ use crate::domain::provider_auth::ProviderAuth;
 use crate::domain::strategy::Strategy;
 use crate::domain::user::Role;
 use crate::formats::invoice::FileKind;
+use crate::reasons::Reason;
 
 /// A type whose values have words on the wire.
 pub trait Word: Copy + 'static {
@@ -38,7 +38,7 @@ fn all<T: Word>() -> Vec<&'static str> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OneOf<T>(pub T);
 
-impl<T: Word> FieldKind for OneOf<T> {
+impl<T: Word> FromJson for OneOf<T> {
     fn take(json: &Value) -> Result<Self, Faults> {
         let text = json.as_str().ok_or_else(|| Fault::wrong_type(Reason::MustBeText))?;
         let known = T::ALL.iter().find(|value| value.word() == text);
@@ -52,7 +52,7 @@ impl<T: Word> FieldKind for OneOf<T> {
     }
 }
 
-kind!([T: Word] OneOf<T> => T);
+from_json!([T: Word] OneOf<T> => T);
 
 impl<T: Word> Serialize for OneOf<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

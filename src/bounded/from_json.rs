@@ -1,9 +1,9 @@
-//! What every type of a field does, and what follows from it for serde and schemars.
+//! What a field of a JSON body does, and what follows from it for serde and schemars.
 
 use super::Faults;
 
-/// A type of a field that reads any JSON value and tells what is wrong with it.
-pub(super) trait FieldKind: Sized {
+/// A type that reads any JSON value and tells what is wrong with it.
+pub trait FromJson: Sized {
     /// The value.
     ///
     /// # Errors
@@ -14,10 +14,10 @@ pub(super) trait FieldKind: Sized {
     fn describe(schemas: &mut schemars::SchemaGenerator) -> serde_json::Value;
 }
 
-/// Implements serde's and schemars' traits for a [`FieldKind`], and `Plain` for one around `$out`.
-macro_rules! kind {
+/// Implements serde's and schemars' traits for a [`FromJson`], and `Plain` for one around `$out`.
+macro_rules! from_json {
     ([$($generics:tt)*] $type:ty => $out:ty) => {
-        impl<$($generics)*> $crate::admin::bodies::Plain for $type {
+        impl<$($generics)*> $crate::bounded::Plain for $type {
             type Out = $out;
 
             fn plain(self) -> $out {
@@ -25,13 +25,13 @@ macro_rules! kind {
             }
         }
 
-        kind!([$($generics)*] $type);
+        from_json!([$($generics)*] $type);
     };
     ([$($generics:tt)*] $type:ty) => {
         impl<'de, $($generics)*> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let json = serde_json::Value::deserialize(deserializer)?;
-                <Self as $crate::admin::bodies::kind::FieldKind>::take(&json).map_err(serde::de::Error::custom)
+                <Self as $crate::bounded::FromJson>::take(&json).map_err(serde::de::Error::custom)
             }
         }
 
@@ -45,10 +45,10 @@ macro_rules! kind {
             }
 
             fn json_schema(schemas: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                let schema = <Self as $crate::admin::bodies::kind::FieldKind>::describe(schemas);
+                let schema = <Self as $crate::bounded::FromJson>::describe(schemas);
                 schema.try_into().unwrap_or_default()
             }
         }
     };
 }
-pub(super) use kind;
+pub(crate) use from_json;

@@ -6,13 +6,12 @@ use std::net::Ipv6Addr;
 use schemars::SchemaGenerator;
 use serde_json::{Value, json};
 
-use super::kind::{FieldKind, kind};
+use super::from_json::{FromJson, from_json};
 use super::{Fault, Faults};
-use crate::admin::envelope::Code;
-use crate::admin::reasons::Reason;
 use crate::domain::limits::TimeOfDay;
 use crate::domain::proxy_address::{self, ProxyAddress, is_password};
 use crate::domain::secret::is_masked;
+use crate::reasons::{Code, Reason};
 
 /// A trimmed string of `MIN` … `MAX` characters without NUL.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -83,7 +82,7 @@ pub struct ProxyUrl;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookUrl;
 
-impl<const MIN: usize, const MAX: usize> FieldKind for Text<MIN, MAX> {
+impl<const MIN: usize, const MAX: usize> FromJson for Text<MIN, MAX> {
     fn take(json: &Value) -> Result<Self, Faults> {
         let text = json.as_str().ok_or_else(|| Fault::wrong_type(Reason::MustBeText))?.trim();
         let length = text.chars().count();
@@ -112,7 +111,7 @@ impl<const MIN: usize, const MAX: usize> FieldKind for Text<MIN, MAX> {
     }
 }
 
-impl<F: Form, const MIN: usize, const MAX: usize> FieldKind for Formed<F, MIN, MAX> {
+impl<F: Form, const MIN: usize, const MAX: usize> FromJson for Formed<F, MIN, MAX> {
     fn take(json: &Value) -> Result<Self, Faults> {
         let text = Text::<MIN, MAX>::take(json)?.0;
         match F::fault(&text) {
@@ -175,7 +174,7 @@ pub fn spoils_names(c: char) -> bool {
     c.is_control() || is_unseen || ends_line || directs || matches!(c, '\u{2060}'..='\u{206F}')
 }
 
-impl FieldKind for Clock {
+impl FromJson for Clock {
     fn take(json: &Value) -> Result<Self, Faults> {
         let text = Text::<4, 5>::take(json)?.0;
         TimeOfDay::parse(&text)
@@ -190,9 +189,9 @@ impl FieldKind for Clock {
     }
 }
 
-kind!([const MIN: usize, const MAX: usize] Text<MIN, MAX> => String);
-kind!([F: Form, const MIN: usize, const MAX: usize] Formed<F, MIN, MAX> => String);
-kind!([] Clock => TimeOfDay);
+from_json!([const MIN: usize, const MAX: usize] Text<MIN, MAX> => String);
+from_json!([F: Form, const MIN: usize, const MAX: usize] Formed<F, MIN, MAX> => String);
+from_json!([] Clock => TimeOfDay);
 
 const URI: Option<(&str, &str)> = Some(("format", "uri"));
 

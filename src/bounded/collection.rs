@@ -6,10 +6,9 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::kind::{FieldKind, kind};
+use super::from_json::{FromJson, from_json};
 use super::{Fault, Faults, Plain, Text};
-use crate::admin::envelope::Code;
-use crate::admin::reasons::Reason;
+use crate::reasons::{Code, Reason};
 
 /// `MIN` … `MAX` values. `BATCH`: too many of them are refused as too large a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,8 +22,7 @@ pub struct Pairs<const MAX: usize, const LENGTH: usize>(pub Vec<(String, String)
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document<const MAX: usize>(pub Map<String, Value>);
 
-impl<T, const MIN: usize, const MAX: usize, const BATCH: bool> FieldKind
-    for List<T, MIN, MAX, BATCH>
+impl<T, const MIN: usize, const MAX: usize, const BATCH: bool> FromJson for List<T, MIN, MAX, BATCH>
 where
     T: DeserializeOwned + JsonSchema,
 {
@@ -53,7 +51,7 @@ where
     }
 }
 
-impl<const MAX: usize, const LENGTH: usize> FieldKind for Pairs<MAX, LENGTH> {
+impl<const MAX: usize, const LENGTH: usize> FromJson for Pairs<MAX, LENGTH> {
     fn take(json: &Value) -> Result<Self, Faults> {
         let sent = json.as_object().ok_or_else(|| Fault::wrong_type(Reason::MustBeTexts))?;
         if sent.len() > MAX {
@@ -83,7 +81,7 @@ impl<const MAX: usize, const LENGTH: usize> FieldKind for Pairs<MAX, LENGTH> {
     }
 }
 
-impl<const MAX: usize> FieldKind for Document<MAX> {
+impl<const MAX: usize> FromJson for Document<MAX> {
     fn take(json: &Value) -> Result<Self, Faults> {
         let object = json.as_object().ok_or_else(|| Fault::wrong_type(Reason::MustBeObject))?;
         if json.to_string().len() > MAX {
@@ -97,9 +95,9 @@ impl<const MAX: usize> FieldKind for Document<MAX> {
     }
 }
 
-kind!([T: DeserializeOwned + JsonSchema, const MIN: usize, const MAX: usize, const BATCH: bool] List<T, MIN, MAX, BATCH>);
-kind!([const MAX: usize, const LENGTH: usize] Pairs<MAX, LENGTH> => Vec<(String, String)>);
-kind!([const MAX: usize] Document<MAX>);
+from_json!([T: DeserializeOwned + JsonSchema, const MIN: usize, const MAX: usize, const BATCH: bool] List<T, MIN, MAX, BATCH>);
+from_json!([const MAX: usize, const LENGTH: usize] Pairs<MAX, LENGTH> => Vec<(String, String)>);
+from_json!([const MAX: usize] Document<MAX>);
 
 impl<T: Plain, const MIN: usize, const MAX: usize, const BATCH: bool> Plain
     for List<T, MIN, MAX, BATCH>

@@ -1,4 +1,4 @@
-//! What is wrong with a body, on its way through serde.
+//! What is wrong with a value of a body, on its way through serde.
 //!
 //! serde's errors are texts. A fault travels in one as JSON, and [`Faults::from`] reads it again.
 
@@ -7,8 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::admin::envelope::{ApiError, Code};
-use crate::admin::reasons::Reason;
+use crate::reasons::{Code, Reason};
 
 /// One fault of one field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,13 +47,6 @@ impl Fault {
         self.params.insert(name.to_owned(), value.into());
         self
     }
-
-    /// The fault as the refusal of the field `name`.
-    pub fn of_field(self, name: &str) -> ApiError {
-        ApiError::because(self.code, self.reason)
-            .field(&format!("{name}{}", self.path))
-            .with_all(self.params)
-    }
 }
 
 impl Faults {
@@ -83,8 +75,8 @@ impl fmt::Display for Faults {
 }
 
 impl From<serde_json::Error> for Faults {
-    /// The faults that travelled in an error. One of serde's own is about a type that this room
-    /// does not define, which is `bool` alone.
+    /// The faults that travelled in an error. One of serde's own is about a type that this
+    /// module does not define, which is `bool` alone.
     fn from(error: serde_json::Error) -> Self {
         let faults = serde_json::from_str(&error.to_string());
         Self(faults.unwrap_or_else(|_| vec![Fault::wrong_type(Reason::MustBeBoolean)]))

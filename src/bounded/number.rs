@@ -5,11 +5,10 @@ use schemars::SchemaGenerator;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::kind::{FieldKind, kind};
+use super::from_json::{FromJson, from_json};
 use super::{Fault, Faults};
-use crate::admin::envelope::Code;
-use crate::admin::reasons::Reason;
 use crate::domain::money::NanoUsd;
+use crate::reasons::{Code, Reason};
 
 /// A whole number `MIN` … `MAX`; `OR` is its default where a body gives it one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -26,7 +25,7 @@ pub struct Fraction<const MAX: i64, const PLACES: u32>(pub Decimal);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usd<const MAX: i64>(pub NanoUsd);
 
-impl<N: TryFrom<i64>, const MIN: i64, const MAX: i64, const OR: i64> FieldKind
+impl<N: TryFrom<i64>, const MIN: i64, const MAX: i64, const OR: i64> FromJson
     for Whole<N, MIN, MAX, OR>
 {
     fn take(json: &Value) -> Result<Self, Faults> {
@@ -49,7 +48,7 @@ impl<N: TryFrom<i64>, const MIN: i64, const MAX: i64, const OR: i64> FieldKind
     }
 }
 
-impl<const MAX: i64, const PLACES: u32> FieldKind for Fraction<MAX, PLACES> {
+impl<const MAX: i64, const PLACES: u32> FromJson for Fraction<MAX, PLACES> {
     fn take(json: &Value) -> Result<Self, Faults> {
         let number = number(json)?.normalize();
         within(number, 0, MAX)?;
@@ -65,7 +64,7 @@ impl<const MAX: i64, const PLACES: u32> FieldKind for Fraction<MAX, PLACES> {
     }
 }
 
-impl<const MAX: i64> FieldKind for Usd<MAX> {
+impl<const MAX: i64> FromJson for Usd<MAX> {
     fn take(json: &Value) -> Result<Self, Faults> {
         let number = Fraction::<MAX, 2>::take(json)?.0;
         let too_much =
@@ -78,9 +77,9 @@ impl<const MAX: i64> FieldKind for Usd<MAX> {
     }
 }
 
-kind!([N: TryFrom<i64>, const MIN: i64, const MAX: i64, const OR: i64] Whole<N, MIN, MAX, OR> => N);
-kind!([const MAX: i64, const PLACES: u32] Fraction<MAX, PLACES> => Decimal);
-kind!([const MAX: i64] Usd<MAX> => NanoUsd);
+from_json!([N: TryFrom<i64>, const MIN: i64, const MAX: i64, const OR: i64] Whole<N, MIN, MAX, OR> => N);
+from_json!([const MAX: i64, const PLACES: u32] Fraction<MAX, PLACES> => Decimal);
+from_json!([const MAX: i64] Usd<MAX> => NanoUsd);
 
 impl<N: TryFrom<i64> + Default, const MIN: i64, const MAX: i64, const OR: i64> Default
     for Whole<N, MIN, MAX, OR>

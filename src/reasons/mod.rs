@@ -1,8 +1,12 @@
-//! Why something is refused, beyond its code: a name for programs, and the text for people.
+//! Why the administration refuses something: a code, and beyond it a reason, which has a name for
+//! programs and a text for people.
 //!
 //! Every text of a refusal is in this table, with its parameters in braces, so that user interfaces
 //! can translate it by its name. The OpenAPI document lists the names.
 
+mod code;
+
+pub use code::Code;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
