@@ -79,7 +79,7 @@ async fn answer(
     content_type: &'static str,
     write: impl FnOnce(Status) -> String,
 ) -> Response<Body> {
-    let shown = surface.ctx.node.live.load().status_page;
+    let shown = surface.ctx.node.live.load().status_page();
     let Some(shown) = shown else {
         return dispatch::elsewhere(State(surface), request).await;
     };

@@ -18,8 +18,8 @@ impl Banner {
         let config = &parts.config;
         let scheme = |tls: bool| if tls { "https" } else { "http" };
         Self {
-            proxy: format!("{}://{}", scheme(config.proxy.tls.is_some()), config.proxy.addr),
-            admin: format!("{}://{}", scheme(config.admin.tls.is_some()), config.admin.addr),
+            proxy: format!("{}://{}", scheme(config.proxy.tls().is_some()), config.proxy.addr),
+            admin: format!("{}://{}", scheme(config.admin.tls().is_some()), config.admin.addr),
             metrics: format!("http://{}/metrics", config.metrics.addr),
             token_file: parts.token_file.clone(),
         }

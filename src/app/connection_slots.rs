@@ -9,14 +9,13 @@ use crate::telemetry::{IntCounter, IntGauge};
 
 /// For the proxy's listener.
 pub(super) fn of_proxy(parts: &Parts) -> Entry {
-    entry(parts, "proxy", parts.node.metrics.connections.open.clone(), |live| live.max_connections)
+    entry(parts, "proxy", parts.node.metrics.connections.open.clone(), Live::proxy_connections)
 }
 
 /// For the administration's listener.
 pub(super) fn of_admin(parts: &Parts) -> Entry {
-    entry(parts, "admin", parts.node.metrics.connections.admin_open.clone(), |live| {
-        live.admin_max_connections
-    })
+    let open = parts.node.metrics.connections.admin_open.clone();
+    entry(parts, "admin", open, Live::admin_connections)
 }
 
 /// For the metrics' listener: no limit, and no metrics of its own.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::admin::Context;
 use crate::admin::actions::prices::sync::{self, JOB, SyncReport};
+use crate::config::PriceUpdates;
 use crate::domain::clock::Timestamp;
 use crate::policy::window::DAY_MS;
 use crate::store::StoreError;
@@ -39,7 +40,7 @@ impl PriceSync {
 
     async fn looking(&self) {
         loop {
-            if self.ctx.node.live.load().price_sync
+            if self.ctx.node.live.load().price_sync == PriceUpdates::Daily
                 && let Err(error) = self.look().await
             {
                 tracing::warn!(%error, "could not determine whether a price sync is due");

@@ -67,7 +67,7 @@ async fn reload(current: &mut Config, source: &ConfigSource, parts: &Reloaded) {
         Ok(new) => {
             let changes = current.changes(&new);
             tracing::info!(changes = changes.describe(), "read the configuration again");
-            parts.log.set_level(&new.live.log_level);
+            parts.log.set_level(new.live.log_level.as_str());
             parts.node.live.store(Arc::new(new.live.clone()));
             *current = new;
             let applied = parts.apply_secrets(current).await;

@@ -93,7 +93,7 @@ pub fn serve(
         running: parts.node.metrics.requests_live.clone(),
         open: parts.node.metrics.connections.open.clone(),
         phase: phase.clone(),
-        grace: Duration::from_secs(parts.config.shutdown.grace_s),
+        grace: Duration::from_millis(parts.config.shutdown.grace_ms),
         closed,
         stop: stop_sender,
         ended: Mutex::new(Some(ended_sender.clone())),
@@ -137,7 +137,7 @@ fn log_waiting(upgrade: bool, config: &Config, log: &LogHandle) {
     if !upgrade {
         return;
     }
-    let socket = config.proxy.upgrade_socket.as_ref().map(|path| path.display().to_string());
+    let socket = config.upgrade_socket().display().to_string();
     tracing::info!(
         socket,
         "waiting for the running process to hand its listeners over: SIGQUIT asks it to. Without \
@@ -232,7 +232,7 @@ async fn open_listeners(
         }
     });
     let admin_listener = listen::bind(parts.config.admin.addr, "admin", upgrade)?.into_std()?;
-    let tls = parts.config.admin.tls.clone();
+    let tls = parts.config.admin.tls();
     let router = crate::admin::router(parts.admin_context(stop.clone()));
     if parts.config.proxy.expose_admin {
         let _ = parts.gateway.admin.set(Box::new(AdminRouter(router.clone())));
@@ -248,12 +248,11 @@ async fn open_listeners(
 }
 
 fn server_conf(config: &Config) -> ServerConf {
-    let upgrade_sock = config.proxy.upgrade_socket.as_ref();
     ServerConf {
         threads: threads(config),
-        grace_period_seconds: Some(config.shutdown.grace_s),
+        grace_period_seconds: Some(config.shutdown.grace_ms.div_ceil(1000)),
         graceful_shutdown_timeout_seconds: Some(RUNTIME_STOP_S),
-        upgrade_sock: upgrade_sock.map(|path| path.display().to_string()).unwrap_or_default(),
+        upgrade_sock: config.upgrade_socket().display().to_string(),
         ..ServerConf::default()
     }
 }
@@ -279,7 +278,7 @@ fn server(
     let counted = Arc::clone(&connections.counted);
     let mut proxy = Listening::new("proxy".to_owned(), connections);
     listen_on(&mut proxy, config)?;
-    if config.proxy.tls.is_some() {
+    if config.proxy.tls().is_some() {
         proxy.endpoints().set_pre_tls_callback(Arc::new(BeforeHandshake(counted)));
     }
     server.add_service(background_service("drain", drain));
@@ -289,7 +288,7 @@ fn server(
 
 fn listen_on(proxy: &mut Listening<Connections>, config: &Config) -> anyhow::Result<()> {
     let listener = ListenerConfig::tcp(config.proxy.addr.to_string());
-    let Some(tls) = &config.proxy.tls else {
+    let Some(tls) = config.proxy.tls() else {
         // Heads and bodies are read into separate buffers: one below them would only cost memory
         // and a copy.
         proxy.add_listener(listener.l4_buffer(L4BufferSettings::new(0, WRITE_BUFFER)));
@@ -316,7 +315,7 @@ fn threads(config: &Config) -> usize {
 /// The last steps of a stop: the other listeners end, and the journal is delivered to the database.
 fn finish(io: &Runtime, listeners: Listeners, tasks: Tasks, parts: &Parts) {
     io.block_on(async {
-        let grace = Duration::from_secs(parts.config.shutdown.grace_s.max(1));
+        let grace = Duration::from_millis(parts.config.shutdown.grace_ms.max(1000));
         let _ =
             tokio::time::timeout(grace, async { tokio::join!(listeners.admin, listeners.metrics) })
                 .await;

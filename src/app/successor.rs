@@ -25,12 +25,12 @@ pub(super) struct Successor {
     /// The configuration file that this process was started with.
     config: Option<PathBuf>,
     /// Where the new process waits for the listeners (`proxy.upgrade_socket`).
-    socket: Option<PathBuf>,
+    socket: PathBuf,
 }
 
 impl Successor {
     pub(super) fn of(config: &Config, source: &ConfigSource) -> Self {
-        Self { config: source.file.clone(), socket: config.proxy.upgrade_socket.clone() }
+        Self { config: source.file.clone(), socket: config.upgrade_socket() }
     }
 
     /// Starts the new process, and returns when it waits for the listeners.
@@ -39,7 +39,7 @@ impl Successor {
     /// When it cannot be started, ends, or does not reach the point where it waits. It no longer
     /// runs then.
     pub(super) async fn start(&self) -> anyhow::Result<()> {
-        let socket = self.socket.as_ref().context("proxy.upgrade_socket is not set")?;
+        let socket = &self.socket;
         // A socket left by an earlier process says nothing about the new one.
         if let Err(e) = std::fs::remove_file(socket)
             && e.kind() != std::io::ErrorKind::NotFound
@@ -69,7 +69,7 @@ impl Successor {
     /// # Errors
     /// When none does within [`HAND_OVER_WITHIN`]: without one, a hand-over would be a stop.
     pub(super) async fn awaited(&self) -> anyhow::Result<()> {
-        let socket = self.socket.as_ref().context("proxy.upgrade_socket is not set")?;
+        let socket = &self.socket;
         let began = Instant::now();
         while !is_listened_to(socket) {
             ensure!(

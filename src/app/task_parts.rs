@@ -47,7 +47,7 @@ impl Parts {
         crate::notify::Notifier {
             node: Arc::clone(&self.node),
             by_server: true,
-            webhooks: Webhooks::new(self.config.webhooks.allow_private.clone()),
+            webhooks: Webhooks::new(self.config.webhooks.allow_private.as_ref().to_vec()),
             time_zone: self.config.time_zone,
             backoff: crate::notify::usual_backoff(),
         }
@@ -89,14 +89,14 @@ impl Parts {
             node: Arc::clone(&self.node),
             time_zone: self.config.time_zone,
             app_url: self.config.admin.app_url.clone(),
-            secure_cookies: self.config.admin.secure_cookies,
+            secure_cookies: self.config.secure_cookies(),
             version: version::NUMBER,
             proxy: crate::admin::context::ProxyPlace {
                 port: self.config.proxy.addr.port(),
-                tls: self.config.proxy.tls.is_some(),
+                tls: self.config.proxy.tls().is_some(),
             },
             jobs: self.jobs.clone(),
-            webhooks: Webhooks::new(self.config.webhooks.allow_private.clone()),
+            webhooks: Webhooks::new(self.config.webhooks.allow_private.as_ref().to_vec()),
             price_list: self.config.prices.sync_url.clone(),
             has_own_seed: self.config.prices.seed_file.is_some(),
             journal: Arc::new(move || ledger.stats()),

@@ -1,4 +1,4 @@
-//! Numbers of bodies. Each may be sent as a string that contains it, too.
+//! Numbers. A body may send each as a string that contains it, too.
 
 use rust_decimal::Decimal;
 use schemars::SchemaGenerator;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::from_json::{FromJson, from_json};
-use super::{Fault, Faults};
+use super::{Fault, Faults, FromText, InYaml, Wrong};
 use crate::domain::money::NanoUsd;
 use crate::reasons::{Code, Reason};
 
@@ -34,7 +34,7 @@ impl<N: TryFrom<i64>, const MIN: i64, const MAX: i64, const OR: i64> FromJson
         if !number.fract().is_zero() {
             return Err(wrong());
         }
-        within(number, MIN, MAX)?;
+        within(number, MIN.into(), MAX.into()).map_err(|beyond| beyond.fault(MIN, MAX))?;
         let whole = i64::try_from(number).map_err(|_| wrong())?;
         N::try_from(whole).map(Self).map_err(|_| wrong())
     }
@@ -51,7 +51,7 @@ impl<N: TryFrom<i64>, const MIN: i64, const MAX: i64, const OR: i64> FromJson
 impl<const MAX: i64, const PLACES: u32> FromJson for Fraction<MAX, PLACES> {
     fn take(json: &Value) -> Result<Self, Faults> {
         let number = number(json)?.normalize();
-        within(number, 0, MAX)?;
+        within(number, Decimal::ZERO, MAX.into()).map_err(|beyond| beyond.fault(0, MAX))?;
         if number.scale() > PLACES {
             return Err(Fault::format(Reason::TooManyPlaces).with("places", PLACES).into());
         }
@@ -89,14 +89,81 @@ impl<N: TryFrom<i64> + Default, const MIN: i64, const MAX: i64, const OR: i64> D
     }
 }
 
-fn within(number: Decimal, min: i64, max: i64) -> Result<(), Faults> {
-    if number < Decimal::from(min) {
-        return Err(Fault::new(Code::MIN_VALUE, Reason::AtLeast).with("min", min).into());
+impl<N, const MIN: i64, const MAX: i64, const OR: i64> FromText for Whole<N, MIN, MAX, OR>
+where
+    N: TryFrom<i64> + ToString,
+{
+    type Out = N;
+
+    const YAML: InYaml = InYaml::Whole;
+
+    /// No setting is negative.
+    fn read(text: &str) -> Result<N, Wrong> {
+        let number: u64 = text.parse().map_err(|_| "is not a whole number")?;
+        let number = within(i64::try_from(number).unwrap_or(i64::MAX), MIN, MAX)?;
+        N::try_from(number).map_err(|_| Beyond::Max.into())
     }
-    if number > Decimal::from(max) {
-        return Err(Fault::new(Code::MAX_VALUE, Reason::AtMost).with("max", max).into());
+
+    fn text(value: &N) -> String {
+        value.to_string()
     }
-    Ok(())
+
+    fn shape() -> String {
+        format!("write a whole number from {MIN} to {MAX}")
+    }
+}
+
+impl<const MAX: i64, const PLACES: u32> FromText for Fraction<MAX, PLACES> {
+    type Out = Decimal;
+
+    const YAML: InYaml = InYaml::Number;
+
+    fn read(text: &str) -> Result<Decimal, Wrong> {
+        let number = text.parse::<Decimal>().ok().map(|number| number.normalize());
+        let fits = |number: &Decimal| {
+            within(*number, Decimal::ZERO, MAX.into()).is_ok() && number.scale() <= PLACES
+        };
+        number.filter(fits).ok_or_else(|| format!("is not a number from 0 to {MAX}").into())
+    }
+
+    fn text(value: &Decimal) -> String {
+        value.normalize().to_string()
+    }
+
+    fn shape() -> String {
+        format!("write a number from 0 to {MAX}, such as 0.01")
+    }
+}
+
+/// The bound that a number is beyond.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Beyond {
+    Min,
+    Max,
+}
+
+impl Beyond {
+    fn fault(self, min: i64, max: i64) -> Faults {
+        match self {
+            Self::Min => Fault::new(Code::MIN_VALUE, Reason::AtLeast).with("min", min).into(),
+            Self::Max => Fault::new(Code::MAX_VALUE, Reason::AtMost).with("max", max).into(),
+        }
+    }
+}
+
+impl From<Beyond> for Wrong {
+    fn from(_: Beyond) -> Self {
+        "is out of range".into()
+    }
+}
+
+/// The number, if it is within its bounds.
+pub(super) fn within<N: PartialOrd>(number: N, min: N, max: N) -> Result<N, Beyond> {
+    match number {
+        number if number < min => Err(Beyond::Min),
+        number if number > max => Err(Beyond::Max),
+        number => Ok(number),
+    }
 }
 
 /// A number, or a string that contains one. A number too large for a decimal becomes the largest

@@ -7,7 +7,7 @@ use schemars::SchemaGenerator;
 use serde_json::{Value, json};
 
 use super::from_json::{FromJson, from_json};
-use super::{Fault, Faults};
+use super::{Fault, Faults, FromText, Listed, Wrong};
 use crate::domain::limits::TimeOfDay;
 use crate::domain::proxy_address::{self, ProxyAddress, is_password};
 use crate::domain::secret::is_masked;
@@ -133,10 +133,50 @@ impl Form for InHeader {
     const SCHEMA: Option<(&'static str, &'static str)> = Some(("pattern", "^[!-~]*$"));
 
     fn fault(text: &str) -> Option<Reason> {
-        let is_visible = text.bytes().all(|byte| byte.is_ascii_graphic());
         let masked = is_masked(text).then_some(Reason::IsMasked);
-        masked.or((!is_visible).then_some(Reason::MustBeHeaderText))
+        masked.or((!is_visible(text)).then_some(Reason::MustBeHeaderText))
     }
+}
+
+/// The name of a header.
+#[derive(Debug)]
+pub enum HeaderName {}
+
+impl FromText for HeaderName {
+    type Out = String;
+
+    fn read(text: &str) -> Result<String, Wrong> {
+        match is_header_name(text) {
+            true => Ok(text.to_ascii_lowercase()),
+            false => Err("is not a header name".into()),
+        }
+    }
+
+    fn text(name: &String) -> String {
+        name.clone()
+    }
+
+    fn shape() -> String {
+        "write the name of a header".to_owned()
+    }
+}
+
+impl Listed for HeaderName {
+    type List = Vec<String>;
+
+    const SEVERAL: &'static str = "header names, such as [x-session-id, session-id]";
+}
+
+/// Whether a text can be the name of a header.
+#[must_use]
+pub fn is_header_name(text: &str) -> bool {
+    http::HeaderName::from_bytes(text.as_bytes()).is_ok()
+}
+
+/// Whether a text has visible ASCII characters only, without blanks: a header can carry it.
+#[must_use]
+pub fn is_visible(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 impl Form for AsName {
@@ -230,7 +270,8 @@ fn bracketed(proxy: &ProxyAddress) -> String {
     if host.contains(':') { format!("[{host}]") } else { host.clone() }
 }
 
-fn url_fault(text: &str) -> Option<Reason> {
+/// What is wrong with an `http` or `https` address, which has neither credentials nor a query.
+pub fn url_fault(text: &str) -> Option<Reason> {
     let Ok(uri) = text.parse::<http::Uri>() else { return Some(Reason::MustBeWebAddress) };
     let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
         return Some(Reason::MustBeWebAddress);

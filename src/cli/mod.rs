@@ -288,7 +288,7 @@ fn logging(config: &Config) -> anyhow::Result<LogHandle> {
         LogFormat::Text => Some(false),
         LogFormat::Auto => None,
     };
-    Ok(telemetry::init_logging(&config.log.level, json, config.log.access)?)
+    Ok(telemetry::init_logging(config.live.log_level.as_str(), json, config.log.access)?)
 }
 
 #[cfg(test)]

@@ -166,7 +166,7 @@ pub fn check_move(config: &Config, to: &Secret) -> anyhow::Result<Vec<String>> {
 
 /// The file of the embedded database, which must exist.
 fn embedded(config: &Config) -> anyhow::Result<PathBuf> {
-    let Configured::Sqlite { dir } = &config.database.target else {
+    let Configured::Sqlite { dir } = config.database_target() else {
         return Err(NOTHING_TO_MOVE.into());
     };
     unfinished_restore::refuse(dir)?;

@@ -1,46 +1,43 @@
 //! Configuration: reads the YAML file and the environment, and returns one validated [`Config`], or
 //! every problem at once.
 //!
-//! The table of settings (`table`) is the only list of settings; no other code reads the
-//! environment. This module neither applies a reload (`app` does) nor opens listeners or databases.
+//! The settings are declared in `sections`, with types of [`bounded`](crate::bounded) and `forms`;
+//! `table` is made of these declarations. No other code reads the environment. This module neither applies a reload (`app` does) nor opens listeners or databases.
 
-mod build;
-mod kind;
-mod live;
+pub mod forms;
 mod machine;
 mod pairs;
-mod parse;
 mod problem;
 mod read;
-mod redis;
 mod rules;
 mod secret_file;
+mod section;
+mod sections;
 mod setting;
 mod show;
 mod table;
-mod telemetry;
+mod telemetry_rules;
 mod types;
-mod units;
-mod value;
+mod values;
 
 use std::path::{Path, PathBuf};
 
-pub use kind::SettingKind;
-pub use live::{
-    Breaker, ConnectionBounds, HeaderRules, Live, OnAbort, Retry, Safeguards, StatusPage, Timeouts,
-};
 pub use machine::{MachineIdentity, machine_identity};
 pub use problem::{ConfigProblem, Problems, nearest};
 pub use secret_file::{WatchedFile, postgres_address, secret_of};
-use serde_yaml_ng::{Mapping, Value as Yaml};
-pub use setting::Setting;
-pub use show::{Changes, SettingChange};
-pub use table::{ADMIN_TOKEN_MIN, SETTINGS};
-pub use telemetry::{Collector, Otlp, OtlpRelay, Sampler, Telemetry};
-pub use types::{
-    Admin, Auth, Config, Database, DatabaseTarget, Instructions, Ledger, Limits, Log, LogFormat,
-    Metrics, OnRedisLoss, Prices, Proxy, Redis, Session, Shutdown, TlsFiles,
+use section::Section as _;
+pub use sections::{
+    ADMIN_TOKEN_MIN, Admin, Auth, Breaker, Collector, Compression, ConnectionBounds, Database,
+    DatabaseTarget, HeaderRules, Instructions, Ledger, Limits, Live, Log, LogFormat, LogLevel,
+    Metrics, OnAbort, OnRedisLoss, Otlp, OtlpProtocol, OtlpRelay, PriceUpdates, Prices,
+    ProviderHeaders, Proxy, Redis, ReplyHeaders, Retry, Safeguards, Sampler, Session, Shutdown,
+    StatusPage, Telemetry, Timeouts, TlsFiles, ToolChecks, WebSockets, Webhooks,
 };
+use serde_yaml_ng::{Mapping, Value as Yaml};
+pub use setting::{Setting, ValueFault};
+pub use show::{Changes, SettingChange};
+pub use table::SETTINGS;
+pub use types::Config;
 
 /// Read if no file is given; it may be missing.
 pub const DEFAULT_FILE: &str = "conf/tollgate.yaml";
@@ -97,9 +94,17 @@ fn load_text(
     let tree = parse(text, name, &mut problems);
     let mut values = read::read(&tree, env, &mut problems);
     secret_file::resolve(&mut values, env, &mut problems);
-    let config = build::build(values, &mut problems);
-    rules::check(&config, &mut problems);
-    if problems.0.is_empty() { Ok(config) } else { Err(problems) }
+    match Config::fill(&values) {
+        Some(config) => {
+            rules::check(&config, &mut problems);
+            if problems.0.is_empty() { Ok(config) } else { Err(problems) }
+        }
+        None => {
+            let remedy = "this is a fault of tollgate: please report it";
+            problems.add(name, "meets a setting whose default has not its type", remedy);
+            Err(problems)
+        }
+    }
 }
 
 fn parse(text: &str, name: &str, problems: &mut Problems) -> Mapping {

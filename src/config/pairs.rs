@@ -1,7 +1,10 @@
 //! Lists of `name=value`, as in OpenTelemetry's environment variables: separated by commas, values
 //! percent-encoded.
 
-use percent_encoding::percent_decode_str;
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+
+/// What a value has in its encoded form only.
+const ENCODED: AsciiSet = CONTROLS.add(b' ').add(b'"').add(b',').add(b';').add(b'\\').add(b'%');
 
 /// The pairs of a text, in order, with decoded values. `None` if a pair has no `=` or no name, or a
 /// value is not UTF-8 text.
@@ -18,6 +21,13 @@ pub(super) fn read_pairs(text: &str) -> Option<Vec<(String, String)>> {
         .collect()
 }
 
+/// The text of pairs.
+pub(super) fn show_pairs<'a>(pairs: impl Iterator<Item = (&'a String, &'a str)>) -> String {
+    let each =
+        pairs.map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, &ENCODED)));
+    each.collect::<Vec<_>>().join(",")
+}
+
 /// Whether each pair could be a header of a request.
 #[must_use]
 pub(super) fn are_headers(pairs: &[(String, String)]) -> bool {
@@ -29,7 +39,7 @@ pub(super) fn are_headers(pairs: &[(String, String)]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{are_headers, read_pairs};
+    use super::{are_headers, read_pairs, show_pairs};
 
     #[test]
     fn pairs_are_read_as_opentelemetry_writes_them() {
@@ -45,6 +55,9 @@ mod tests {
             ("a=%ff", None),
         ] {
             assert_eq!(read_pairs(text), wanted, "{text}");
+            let Some(pairs) = wanted else { continue };
+            let shown = show_pairs(pairs.iter().map(|(name, value)| (name, value.as_str())));
+            assert_eq!(read_pairs(&shown), Some(pairs), "{shown}");
         }
         assert!(are_headers(&[pair("x-a", "b c")]));
         assert!(!are_headers(&[pair("x a", "b")]) && !are_headers(&[pair("x", "a\nb")]));

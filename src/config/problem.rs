@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::setting::ValueFault;
+
 /// One error of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigProblem {
@@ -37,14 +39,18 @@ pub struct Problems(pub Vec<ConfigProblem>);
 
 impl Problems {
     pub(super) fn add(&mut self, path: &str, wrong: impl Into<String>, remedy: impl Into<String>) {
-        let (wrong, remedy) = (wrong.into(), remedy.into());
-        self.0.push(ConfigProblem {
-            path: path.to_owned(),
-            variable: None,
-            found: None,
-            wrong,
-            remedy,
-        });
+        self.of(path, None, None, ValueFault { wrong: wrong.into(), remedy: remedy.into() });
+    }
+
+    /// What is wrong with the value of a setting. `found`: as it was written.
+    pub(super) fn of(
+        &mut self,
+        path: &str,
+        variable: Option<String>,
+        found: Option<String>,
+        ValueFault { wrong, remedy }: ValueFault,
+    ) {
+        self.0.push(ConfigProblem { path: path.to_owned(), variable, found, wrong, remedy });
     }
 }
 

@@ -5,11 +5,12 @@
 
 use serde_yaml_ng::{Mapping, Value as Yaml};
 
-use super::kind::ValueFault;
 use super::problem::{ConfigProblem, Problems, nearest};
 use super::setting::Setting;
 use super::table::{SETTINGS, find};
-use super::value::{Origin, Value, ValueEntry, Values};
+use super::values::{Origin, ValueEntry, Values};
+use crate::bounded::Role;
+use crate::domain::secret::Secret;
 
 /// Looks a variable up.
 pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -18,27 +19,22 @@ pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 pub(super) fn read(tree: &Mapping, env: Environment, problems: &mut Problems) -> Values {
     unknown_keys(tree, "", problems);
     let mut values = Values::default();
-    for setting in SETTINGS {
+    for setting in SETTINGS.iter() {
         let from_file = from_tree(setting, tree, problems);
         let from_env = from_environment(setting, env, problems);
         let default =
-            || ValueEntry { value: default_of(setting, problems), origin: Origin::Default };
+            || ValueEntry { text: default_of(setting, problems), origin: Origin::Default };
         values.0.insert(setting.path, from_env.or(from_file).unwrap_or_else(default));
     }
     values
 }
 
 /// The value of a setting that is not configured.
-fn default_of(setting: &Setting, problems: &mut Problems) -> Value {
-    let read = setting.default.map(|text| setting.kind.read_text(text));
-    match read {
-        None => Value::Unset,
-        Some(Ok(value)) => value,
-        Some(Err(fault)) => {
-            problems.0.push(problem(setting, None, setting.default.map(str::to_owned), fault));
-            Value::Unset
-        }
-    }
+fn default_of(setting: &Setting, problems: &mut Problems) -> Option<Secret> {
+    let default = setting.default?;
+    let read = setting.read_text(default);
+    let refused = |fault| problems.of(setting.path, None, Some(default.to_owned()), fault);
+    read.map(Secret::new).map_err(refused).ok()
 }
 
 fn from_tree(setting: &Setting, tree: &Mapping, problems: &mut Problems) -> Option<ValueEntry> {
@@ -50,11 +46,11 @@ fn from_tree(setting: &Setting, tree: &Mapping, problems: &mut Problems) -> Opti
     if yaml.is_null() {
         return None;
     }
-    match setting.kind.read_yaml(yaml) {
-        Ok(value) => Some(ValueEntry { value, origin: Origin::File }),
+    match setting.read_yaml(yaml) {
+        Ok(text) => Some(ValueEntry { text: Some(Secret::new(text)), origin: Origin::File }),
         Err(fault) => {
-            let found = if setting.kind.is_secret() { None } else { shown(yaml) };
-            problems.0.push(problem(setting, None, found, fault));
+            let found = if setting.role == Role::Secret { None } else { shown(yaml) };
+            problems.of(setting.path, None, found, fault);
             None
         }
     }
@@ -72,28 +68,16 @@ fn from_environment(
     if text.trim().is_empty() && !["ADMIN_TOKEN", "ADMIN_TOKEN_FILE"].contains(&variable.as_ref()) {
         return None;
     }
-    match setting.kind.read_text(&text) {
-        Ok(value) => Some(ValueEntry { value, origin: Origin::Environment(variable.into_owned()) }),
+    match setting.read_text(&text) {
+        Ok(text) => {
+            let origin = Origin::Environment(variable.into_owned());
+            Some(ValueEntry { text: Some(Secret::new(text)), origin })
+        }
         Err(fault) => {
-            let found = (!setting.kind.is_secret()).then_some(text);
-            problems.0.push(problem(setting, Some(variable.into_owned()), found, fault));
+            let found = (setting.role != Role::Secret).then_some(text);
+            problems.of(setting.path, Some(variable.into_owned()), found, fault);
             None
         }
-    }
-}
-
-fn problem(
-    setting: &Setting,
-    variable: Option<String>,
-    found: Option<String>,
-    fault: ValueFault,
-) -> ConfigProblem {
-    ConfigProblem {
-        path: setting.path.to_owned(),
-        variable,
-        found,
-        wrong: fault.wrong,
-        remedy: fault.remedy,
     }
 }
 
@@ -168,13 +152,8 @@ pub(super) fn strays(names: impl Iterator<Item = String>) -> Vec<ConfigProblem> 
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "remove it; conf/tollgate.yaml lists every setting".to_owned(),
             };
-            ConfigProblem {
-                path: name,
-                variable: None,
-                found: None,
-                wrong: "is read by no setting".to_owned(),
-                remedy,
-            }
+            let wrong = "is read by no setting".to_owned();
+            ConfigProblem { path: name, variable: None, found: None, wrong, remedy }
         })
         .collect()
 }

@@ -4,13 +4,13 @@
 use std::fs::File;
 use std::net::SocketAddr;
 
-use super::kind::SettingKind;
-use super::live::OnAbort;
-use super::problem::{ConfigProblem, Problems};
+use super::problem::Problems;
+use super::sections::{OnAbort, ToolChecks};
+use super::setting::ValueFault;
 use super::table::SETTINGS;
-use super::types::{Config, DatabaseTarget};
-use super::units::{show_duration, show_size};
-use super::value::{Origin, Value, Values};
+use super::types::Config;
+use super::values::Values;
+use crate::bounded::{Role, show_duration, show_size};
 
 /// Adds the problems between settings.
 pub(super) fn check(config: &Config, problems: &mut Problems) {
@@ -20,20 +20,16 @@ pub(super) fn check(config: &Config, problems: &mut Problems) {
     order(config, problems);
     collisions(config, problems);
     files(values, problems);
-    super::telemetry::check(config, problems);
+    super::telemetry_rules::check(config, problems);
 }
 
 fn pairs(values: &Values, problems: &mut Problems) {
     for of in ["proxy", "admin", "redis"] {
         let (cert, key) = (format!("{of}.tls.cert"), format!("{of}.tls.key"));
         let (cert, key) = (cert.as_str(), key.as_str());
-        match (values.get(cert), values.get(key)) {
-            (Value::Unset, Value::Path(_)) => {
-                problems.add(cert, format!("is missing beside {key}"), "set both")
-            }
-            (Value::Path(_), Value::Unset) => {
-                problems.add(key, format!("is missing beside {cert}"), "set both")
-            }
+        match (values.text(cert), values.text(key)) {
+            (None, Some(_)) => problems.add(cert, format!("is missing beside {key}"), "set both"),
+            (Some(_), None) => problems.add(key, format!("is missing beside {cert}"), "set both"),
             _ => {}
         }
     }
@@ -48,7 +44,7 @@ fn database_without_effect(config: &Config, problems: &mut Problems) {
         "database.snapshot",
         "database.snapshot_max_age",
     ] {
-        if given(path) && matches!(config.database.target, DatabaseTarget::Sqlite { .. }) {
+        if given(path) && config.database.url.is_none() {
             problems.add(
                 path,
                 "has no effect on the embedded database",
@@ -68,7 +64,7 @@ fn database_without_effect(config: &Config, problems: &mut Problems) {
 /// A configured setting without effect is an error.
 fn without_effect(config: &Config, problems: &mut Problems) {
     let given = |path| config.values.is_given(path);
-    if config.proxy.h2c && config.proxy.tls.is_some() {
+    if config.proxy.h2c && config.proxy.tls().is_some() {
         problems.add(
             "proxy.h2c",
             "has no effect on a listener with TLS, which offers HTTP/2 anyway",
@@ -85,7 +81,7 @@ fn without_effect(config: &Config, problems: &mut Problems) {
     }
     redis_without_effect(config, problems);
     live_without_effect(config, problems);
-    let (proxy, admin) = (config.live.max_connections, config.live.admin_max_connections);
+    let (proxy, admin) = (config.live.proxy_connections(), config.live.admin_connections());
     for (listener, bounds) in [("proxy", proxy), ("admin", admin)] {
         let path = format!("{listener}.max_connections_per_address");
         if config.values.is_given(&path) && bounds.total > 0 && bounds.per_address > bounds.total {
@@ -111,8 +107,9 @@ fn without_effect(config: &Config, problems: &mut Problems) {
 fn live_without_effect(config: &Config, problems: &mut Problems) {
     let drains = config.live.on_abort == OnAbort::Drain;
     let stores = config.session.store_messages;
-    let checks = config.live.safeguards.model.is_some();
-    if config.live.safeguards.model.as_deref() == Some("") {
+    let safeguards = &config.live.safeguards;
+    let checks = safeguards.checks == ToolChecks::Checker;
+    if checks && safeguards.named_model.is_none() {
         problems.add(
             "proxy.safeguards_model",
             "is missing beside proxy.safeguards: checker",
@@ -220,8 +217,8 @@ fn collisions(config: &Config, problems: &mut Problems) {
 }
 
 fn files(values: &Values, problems: &mut Problems) {
-    for setting in SETTINGS.iter().filter(|setting| matches!(setting.kind, SettingKind::File)) {
-        let Value::Path(path) = values.get(setting.path) else { continue };
+    for setting in SETTINGS.iter().filter(|setting| setting.role == Role::File) {
+        let Some(path) = values.text(setting.path) else { continue };
         let readable =
             File::open(path).and_then(|file| file.metadata()).map(|about| about.is_file());
         let wrong = match readable {
@@ -229,16 +226,8 @@ fn files(values: &Values, problems: &mut Problems) {
             Ok(false) => "is not a file".to_owned(),
             Err(error) => format!("cannot be read: {error}"),
         };
-        let variable = match values.origin(setting.path) {
-            Origin::Environment(name) => Some(name),
-            Origin::Default | Origin::File | Origin::SecretFile(_) => None,
-        };
-        problems.0.push(ConfigProblem {
-            path: setting.path.to_owned(),
-            variable,
-            found: Some(path.display().to_string()),
-            wrong,
-            remedy: setting.kind.shape(),
-        });
+        let fault = ValueFault { wrong, remedy: (setting.shape)() };
+        let variable = values.origin(setting.path).variable();
+        problems.of(setting.path, variable, Some(path.to_owned()), fault);
     }
 }

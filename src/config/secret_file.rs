@@ -6,13 +6,14 @@
 
 use std::path::{Path, PathBuf};
 
-use super::kind::SettingKind;
-use super::problem::{ConfigProblem, Problems};
+use super::forms::DatabaseUrl;
+use super::problem::Problems;
 use super::read::Environment;
-use super::setting::Setting;
+use super::setting::{Setting, ValueFault};
 use super::table::{SETTINGS, find};
 use super::types::Config;
-use super::value::{Origin, Value, ValueEntry, Values};
+use super::values::{Origin, ValueEntry, Values};
+use crate::bounded::{FromText as _, Role};
 use crate::domain::secret::Secret;
 
 /// The suffix of a setting that names a file.
@@ -37,7 +38,7 @@ pub struct WatchedFile {
 /// Replaces each secret that names a file by the file's content.
 pub(super) fn resolve(values: &mut Values, env: Environment, problems: &mut Problems) {
     for (setting, of) in pairs() {
-        let Value::Path(named) = values.get(setting.path).clone() else { continue };
+        let Some(named) = values.text(setting.path).map(PathBuf::from) else { continue };
         if values.is_given(of.path) {
             let wrong = format!("is given beside {}", of.path);
             problems.add(setting.path, wrong, "keep one of the two");
@@ -45,35 +46,26 @@ pub(super) fn resolve(values: &mut Values, env: Environment, problems: &mut Prob
         }
         let read = locate(&named, env).map_err(|wrong| (named.clone(), wrong));
         match read.and_then(|path| {
-            content(&path, of.kind).map(|v| (path.clone(), v)).map_err(|wrong| (path, wrong))
+            content(&path, of).map(|text| (path.clone(), text)).map_err(|wrong| (path, wrong))
         }) {
-            Ok((path, value)) => {
-                values.0.insert(of.path, ValueEntry { value, origin: Origin::SecretFile(path) });
+            Ok((path, text)) => {
+                let entry = ValueEntry { text: Some(text), origin: Origin::SecretFile(path) };
+                values.0.insert(of.path, entry);
             }
-            Err((path, wrong)) => problems.0.push(problem(setting, values, &path, wrong)),
+            Err((path, wrong)) => {
+                let remedy = "correct the file, or name another".to_owned();
+                let variable = values.origin(setting.path).variable();
+                let found = Some(path.display().to_string());
+                problems.of(setting.path, variable, found, ValueFault { wrong, remedy });
+            }
         }
     }
 }
 
 /// Each setting that names a file, with the secret that it provides.
 fn pairs() -> impl Iterator<Item = (&'static Setting, &'static Setting)> {
-    let files = SETTINGS.iter().filter(|setting| matches!(setting.kind, SettingKind::SecretFile));
+    let files = SETTINGS.iter().filter(|setting| setting.role == Role::SecretFile);
     files.filter_map(|setting| Some((setting, find(setting.path.strip_suffix(SUFFIX)?)?)))
-}
-
-fn problem(setting: &Setting, values: &Values, path: &Path, wrong: String) -> ConfigProblem {
-    let variable = match values.origin(setting.path) {
-        Origin::Environment(name) => Some(name),
-        Origin::Default | Origin::File | Origin::SecretFile(_) => None,
-    };
-    let remedy = "correct the file, or name another".to_owned();
-    ConfigProblem {
-        path: setting.path.to_owned(),
-        variable,
-        found: Some(path.display().to_string()),
-        wrong,
-        remedy,
-    }
 }
 
 fn locate(named: &Path, env: Environment) -> Result<PathBuf, String> {
@@ -91,8 +83,8 @@ fn locate(named: &Path, env: Environment) -> Result<PathBuf, String> {
     }
 }
 
-/// The content of a file as a value of the kind, or what is wrong with it.
-fn content(path: &Path, kind: SettingKind) -> Result<Value, String> {
+/// The content of a file as the value of a secret, or what is wrong with it.
+fn content(path: &Path, secret: &Setting) -> Result<Secret, String> {
     let text = read(path)?;
     let text = text
         .strip_suffix('\n')
@@ -103,7 +95,9 @@ fn content(path: &Path, kind: SettingKind) -> Result<Value, String> {
     if text.trim() != text || text.contains('\n') {
         return Err("holds blanks or line ends around the value".to_owned());
     }
-    kind.read_text(text)
+    secret
+        .read_text(text)
+        .map(Secret::new)
         .map_err(|fault| format!("holds a value that {}; {}", fault.wrong, fault.remedy))
 }
 
@@ -125,12 +119,8 @@ fn read(path: &Path) -> Result<String, String> {
 /// # Errors
 /// What is wrong with it, without the address.
 pub fn postgres_address(text: &str) -> Result<Secret, String> {
-    let kind = SettingKind::DatabaseUrl;
-    match kind.read_text(text) {
-        Ok(Value::Secret(secret)) => Ok(secret),
-        Ok(_) => Err(kind.shape()),
-        Err(fault) => Err(format!("{}: {}", fault.wrong, kind.shape())),
-    }
+    DatabaseUrl::read(text.trim())
+        .map_err(|fault| format!("{}: {}", fault.wrong, DatabaseUrl::shape()))
 }
 
 /// The present content of a secret's file.
@@ -138,12 +128,8 @@ pub fn postgres_address(text: &str) -> Result<Secret, String> {
 /// # Errors
 /// What is wrong with the file; the text names setting and path.
 pub fn secret_of(setting: &str, path: &Path) -> Result<Secret, String> {
-    let kind = find(setting).map_or(SettingKind::Secret { min_len: 1 }, |setting| setting.kind);
-    match content(path, kind) {
-        Ok(Value::Secret(secret)) => Ok(secret),
-        Ok(_) => Err(format!("{setting}: {} holds no secret", path.display())),
-        Err(wrong) => Err(format!("{setting}: the file {} {wrong}", path.display())),
-    }
+    let row = find(setting).ok_or_else(|| format!("{setting} is not a setting"))?;
+    content(path, row).map_err(|wrong| format!("{setting}: the file {} {wrong}", path.display()))
 }
 
 impl Config {
@@ -151,9 +137,9 @@ impl Config {
     #[must_use]
     pub fn watched_files(&self) -> Vec<WatchedFile> {
         let mut files = Vec::new();
-        for setting in SETTINGS {
+        for setting in SETTINGS.iter() {
             let Some(entry) = self.values.0.get(setting.path) else { continue };
-            match (&entry.origin, &entry.value) {
+            match (&entry.origin, self.values.text(setting.path)) {
                 (Origin::SecretFile(path), _) => {
                     files.push(WatchedFile {
                         setting: setting.path,
@@ -161,10 +147,10 @@ impl Config {
                         live: setting.live,
                     });
                 }
-                (_, Value::Path(path)) if setting.path.contains(".tls.") => {
+                (_, Some(path)) if setting.path.contains(".tls.") => {
                     files.push(WatchedFile {
                         setting: setting.path,
-                        path: path.clone(),
+                        path: PathBuf::from(path),
                         live: false,
                     });
                 }
@@ -177,17 +163,14 @@ impl Config {
     /// A setting's secret, from any source.
     #[must_use]
     pub fn secret(&self, setting: &str) -> Option<&Secret> {
-        match self.values.get(setting) {
-            Value::Secret(secret) => Some(secret),
-            _ => None,
-        }
+        self.values.0.get(setting)?.text.as_ref()
     }
 
     /// Replaces a secret by its file's present content, for its users and for the next comparison.
     pub fn take_secret(&mut self, setting: &str, secret: &Secret) {
         let Some(setting) = find(setting) else { return };
         if let Some(entry) = self.values.0.get_mut(setting.path) {
-            entry.value = Value::Secret(secret.clone());
+            entry.text = Some(secret.clone());
         }
         let auth = &mut self.auth;
         match setting.path {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::table::SETTINGS;
 use super::types::Config;
+use crate::bounded::Role;
 
 /// One setting that differs between two loads; secrets are masked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +66,8 @@ impl Config {
     pub fn describe(&self) -> String {
         let lines = SETTINGS.iter().filter_map(|setting| {
             let entry = self.values.0.get(setting.path)?;
-            Some((format!("{}: {}", setting.path, entry.value.shown()), &entry.origin))
+            let shown = setting.shown(self.values.text(setting.path));
+            Some((format!("{}: {shown}", setting.path), &entry.origin))
         });
         let lines: Vec<_> = lines.collect();
         let width = lines.iter().map(|(line, _)| line.chars().count()).max().unwrap_or(0).min(60);
@@ -79,13 +81,13 @@ impl Config {
     #[must_use]
     pub fn changes(&self, newer: &Self) -> Changes {
         let mut changes = Changes::default();
-        for setting in SETTINGS {
-            let (from, to) = (self.values.get(setting.path), newer.values.get(setting.path));
+        for setting in SETTINGS.iter() {
+            let (from, to) = (self.values.text(setting.path), newer.values.text(setting.path));
             if from == to {
                 continue;
             }
-            let (mut from, mut to) = (from.shown(), to.shown());
-            if setting.kind.is_secret() && from == to {
+            let (mut from, mut to) = (setting.shown(from), setting.shown(to));
+            if setting.role == Role::Secret && from == to {
                 (from, to) = ("(old value)".to_owned(), "(new value)".to_owned());
             }
             let change = SettingChange { path: setting.path, from, to };

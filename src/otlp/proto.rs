@@ -76,7 +76,7 @@ pub(super) fn resource(settings: &Otlp) -> Resource {
         .text("service.version", version::NUMBER)
         .text("service.instance.id", uuid::Uuid::new_v4().to_string())
         .number("process.pid", std::process::id());
-    for (name, value) in &settings.resource_attributes {
+    for (name, value) in settings.resource_attributes.iter().flatten() {
         own.0.retain(|pair| pair.key != *name);
         own.text(name, value.as_str());
     }

@@ -120,10 +120,11 @@ impl Relay {
     /// # Errors
     /// When the collector's address or authorities cannot be used.
     pub fn new(settings: &OtlpRelay, metrics: Arc<Metrics>) -> Result<Self, CollectorError> {
+        let collector = settings.collector();
         Ok(Self {
-            client: http_client(&settings.collector)?,
-            endpoint: settings.collector.endpoint.clone(),
-            headers: headers(&settings.collector),
+            client: http_client(&collector)?,
+            headers: headers(&collector),
+            endpoint: collector.endpoint,
             slots: Semaphore::new(AT_ONCE),
             metrics,
             max_body: settings.max_body,

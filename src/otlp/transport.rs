@@ -27,7 +27,7 @@ use tonic::metadata::MetadataMap;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Code, Request, Response, Status};
 
-use crate::config::{Collector, Otlp};
+use crate::config::{Collector, Compression, Otlp, OtlpProtocol};
 use crate::http_client::describe;
 
 /// For a connection to the collector.
@@ -142,9 +142,10 @@ impl Transport {
     /// # Errors
     /// When the file of authorities or the address cannot be used.
     pub(super) fn new(settings: &Otlp) -> Result<Self, CollectorError> {
-        let (collector, gzip) = (&settings.collector, settings.gzip);
+        let collector = &settings.collector();
+        let gzip = settings.compression == Compression::Gzip;
         let headers = headers(collector);
-        if !settings.grpc {
+        if settings.protocol == OtlpProtocol::Http {
             let client = http_client(collector)?;
             return Ok(Self::Http { client, endpoint: collector.endpoint.clone(), headers, gzip });
         }

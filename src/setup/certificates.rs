@@ -16,8 +16,8 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use crate::config::{Config, TlsFiles};
 
 /// The files of the listeners, by setting.
-pub(crate) fn of_listeners(config: &Config) -> [(&'static str, Option<&TlsFiles>); 2] {
-    [("proxy.tls", config.proxy.tls.as_ref()), ("admin.tls", config.admin.tls.as_ref())]
+pub(crate) fn of_listeners(config: &Config) -> [(&'static str, Option<TlsFiles>); 2] {
+    [("proxy.tls", config.proxy.tls()), ("admin.tls", config.admin.tls())]
 }
 
 /// Reads the certificates of the listeners and their keys.
@@ -27,7 +27,7 @@ pub(crate) fn of_listeners(config: &Config) -> [(&'static str, Option<&TlsFiles>
 pub(crate) fn usable(config: &Config) -> anyhow::Result<()> {
     for (name, files) in of_listeners(config) {
         if let Some(files) = files {
-            pair(files).context(name)?;
+            pair(&files).context(name)?;
         }
     }
     Ok(())

@@ -16,7 +16,7 @@ use crate::store::Store;
 /// Opens the database that the configuration names.
 pub(crate) async fn store(config: &Config) -> anyhow::Result<Store> {
     unfinished_restore::refuse(&config.data_dir)?;
-    match &config.database.target {
+    match config.database_target() {
         DatabaseTarget::Sqlite { dir } => {
             Store::open_sqlite(dir).await.context("opening the embedded database")
         }
@@ -33,7 +33,7 @@ pub(crate) async fn store(config: &Config) -> anyhow::Result<Store> {
 /// When the data directory cannot be looked into, or a restore of it is not finished.
 pub(crate) fn exists(config: &Config) -> anyhow::Result<bool> {
     unfinished_restore::refuse(&config.data_dir)?;
-    match &config.database.target {
+    match config.database_target() {
         DatabaseTarget::Postgres(_) => Ok(true),
         DatabaseTarget::Sqlite { dir } => exists_in(dir),
     }

@@ -43,7 +43,7 @@ fn settings(config: &Config) -> LedgerSettings {
     LedgerSettings {
         segment_bytes: from.segment_bytes,
         max_bytes: from.max_bytes,
-        batch_rows: from.batch_rows,
+        batch_rows: config.batch_rows(),
         flush_interval_ms: from.flush_interval_ms,
         sync_interval_ms: from.sync_interval_ms,
         drain_ms: u64::try_from(DRAIN.as_millis()).unwrap_or(u64::MAX),

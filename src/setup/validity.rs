@@ -6,7 +6,7 @@ use rustls_pki_types::CertificateDer;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::finding::{Finding, Level, time};
-use crate::config::Config;
+use crate::config::{Config, Redis};
 use crate::domain::clock::{Clock as _, SystemClock, Timestamp};
 use crate::setup::certificates::{self, chain, pair};
 
@@ -18,10 +18,10 @@ const DAY_MS: i64 = 86_400_000;
 /// Looks at the certificates of the listeners, and at those for Redis.
 pub(crate) fn look(config: &Config) -> Vec<Finding> {
     let redis = config.redis.as_ref();
-    let of_client = ("redis.tls", redis.and_then(|redis| redis.tls.as_ref()));
+    let of_client = ("redis.tls", redis.and_then(Redis::tls));
     let pairs = certificates::of_listeners(config).into_iter().chain([of_client]);
     let mut findings: Vec<Finding> =
-        pairs.filter_map(|(name, files)| Some(of(name, pair(files?)))).collect();
+        pairs.filter_map(|(name, files)| Some(of(name, pair(&files?)))).collect();
     if let Some(file) = redis.and_then(|redis| redis.ca.as_ref()) {
         findings.push(of("redis.tls.ca", chain(file)));
     }

@@ -1,45 +1,70 @@
 //! Every setting takes a value from the environment and from the file, and a change of it is seen.
 
 use serde_yaml_ng::Value as Yaml;
-use tollgate::config::{SETTINGS, Setting, SettingKind};
+use tollgate::bounded::{InYaml, Role};
+use tollgate::config::{SETTINGS, Setting};
 
 use super::load;
 
+/// What a setting's shape begins with, and a value of that shape.
+const SAMPLES: [(&str, &str); 15] = [
+    ("auto, true or false", "true"),
+    ("http:// or https://, a host and maybe a port", "https://gate.example"),
+    ("http:// or https://, a host, maybe", "http://collector:4318"),
+    ("a list of header names", "x-one, x-two"),
+    ("a list of networks", "10.0.0.0/8, fd00::/8"),
+    ("an http, https or file address", "file:///etc/prices.json"),
+    ("a path", "elsewhere"),
+    ("at least", "sample-secret-0123456789"),
+    ("postgres://", "postgres://me:secret-word@db/tollgate"),
+    ("redis://", "rediss+sentinel://me:secret-word@shared/main/1"),
+    ("1 to 64 letters", "another"),
+    ("an IANA name", "Asia/Tokyo"),
+    ("a number from 0 to 1", "0.5"),
+    ("name=value pairs", "authorization=Basic%20c2VjcmV0,x-team=ai"),
+    ("a text on one line", "gateway of Berlin"),
+];
+
 /// A value other than the setting's default, as text.
 fn sample(setting: &Setting, file: &str) -> String {
-    match setting.kind {
-        SettingKind::SecretFile => {
+    match setting.role {
+        Role::SecretFile => {
             let of = setting.path.strip_suffix("_file").unwrap();
             let of = SETTINGS.iter().find(|setting| setting.path == of).unwrap();
             let path = format!("{file}-{}", of.path);
             std::fs::write(&path, sample(of, file) + "\n").unwrap();
-            path
+            return path;
         }
-        SettingKind::Address => format!("127.0.0.1:{}", 20_000 + setting.path.len()),
-        SettingKind::Flag if setting.default == Some("true") => "false".to_owned(),
-        SettingKind::Flag | SettingKind::FlagOrAuto => "true".to_owned(),
-        SettingKind::Count { min, .. } => (min + 11).to_string(),
-        SettingKind::Size { min, .. } => format!("{}B", min + 1),
-        SettingKind::Duration { min, .. } | SettingKind::Seconds { min, .. } => {
-            format!("{}ms", min + 1000)
-        }
-        SettingKind::Choice(names) => (*names.last().unwrap()).to_owned(),
-        SettingKind::Origin => "https://gate.example".to_owned(),
-        SettingKind::Headers => "x-one, x-two".to_owned(),
-        SettingKind::Networks => "10.0.0.0/8, fd00::/8".to_owned(),
-        SettingKind::Source => "file:///etc/prices.json".to_owned(),
-        SettingKind::Path => "elsewhere".to_owned(),
-        SettingKind::File => file.to_owned(),
-        SettingKind::Secret { .. } => "sample-secret-0123456789".to_owned(),
-        SettingKind::DatabaseUrl => "postgres://me:secret-word@db/tollgate".to_owned(),
-        SettingKind::RedisUrl => "rediss+sentinel://me:secret-word@shared/main/1".to_owned(),
-        SettingKind::Name => "another".to_owned(),
-        SettingKind::Zone => "Asia/Tokyo".to_owned(),
-        SettingKind::Endpoint => "http://collector:4318".to_owned(),
-        SettingKind::Ratio => "0.5".to_owned(),
-        SettingKind::Pairs { .. } => "authorization=Basic%20c2VjcmV0,x-team=ai".to_owned(),
-        SettingKind::Text => "gateway of Berlin".to_owned(),
+        Role::File => return file.to_owned(),
+        Role::Value | Role::Secret => {}
     }
+    let shape = (setting.shape)();
+    let shape = shape.strip_prefix("write ").unwrap();
+    if let Some((_, sample)) = SAMPLES.iter().find(|(begin, _)| shape.starts_with(begin)) {
+        return (*sample).to_owned();
+    }
+    if let Some(names) = shape.strip_prefix("one of ") {
+        return names.split(", ").last().unwrap().to_owned();
+    }
+    let (least, _) = shape.split_once(" to ").unwrap_or_default();
+    match shape {
+        shape if shape.starts_with("an IP address") => {
+            format!("127.0.0.1:{}", 20_000 + setting.path.len())
+        }
+        "true or false" => (setting.default != Some("true")).to_string(),
+        shape if shape.contains("unit: B") => format!("{}B", amount(least) + 1),
+        shape if shape.contains("unit") => format!("{}ms", amount(least) + 1000),
+        _ => (amount(least.strip_prefix("a whole number from ").unwrap()) + 11).to_string(),
+    }
+}
+
+/// The bytes, milliseconds or units of an amount.
+fn amount(text: &str) -> u64 {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let units =
+        [("", 1), ("ms", 1), ("s", 1_000), ("m", 60_000), ("KiB", 1 << 10), ("MiB", 1 << 20)];
+    let (_, factor) = units.iter().find(|(unit, _)| *unit == &text[end..]).unwrap();
+    text[..end].parse::<u64>().unwrap() * factor
 }
 
 /// Settings that only work together with another.
@@ -100,7 +125,9 @@ fn every_setting_takes_a_value_from_environment_and_file() {
     let file = folder.path().join("file");
     std::fs::write(&file, "x").unwrap();
     let file = file.to_str().unwrap();
-    for setting in SETTINGS {
+    for setting in SETTINGS.iter() {
+        let read = setting.read_text(&sample(setting, file)).unwrap();
+        assert_eq!(setting.read_text(&read).ok(), Some(read), "{}", setting.path);
         let wanted: Vec<&Setting> = std::iter::once(setting.path)
             .chain(companions(setting.path))
             .map(|path| SETTINGS.iter().find(|setting| setting.path == path).unwrap())
@@ -138,11 +165,7 @@ fn every_setting_takes_a_value_from_environment_and_file() {
 
 /// One setting per line as `a.b.c: value`, for [`merged`].
 fn nested(setting: &Setting, text: &str) -> String {
-    let text = if matches!(setting.kind, SettingKind::Headers | SettingKind::Networks) {
-        format!("[{text}]")
-    } else {
-        text.to_owned()
-    };
+    let text = if setting.yaml == InYaml::List { format!("[{text}]") } else { text.to_owned() };
     format!("{}: {text}\n", setting.path)
 }
 

@@ -30,7 +30,7 @@ fn a_reload_reports_what_needs_a_restart() {
 
 #[test]
 fn cookies_are_secure_when_the_web_ui_is_reached_over_https() {
-    let secure = |env: &[(&str, &str)]| load("", env).unwrap().admin.secure_cookies;
+    let secure = |env: &[(&str, &str)]| load("", env).unwrap().secure_cookies();
     assert!(!secure(&[("APP_URL", "http://gate.example")]));
     assert!(secure(&[("APP_URL", "https://gate.example/")]));
     assert!(!secure(&[("APP_URL", "https://gate.example"), ("ENABLE_SECURE_COOKIES", "false")]));

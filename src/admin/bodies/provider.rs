@@ -1,15 +1,12 @@
 //! Types of fields that only providers have: credential, headers, parameters, form of paths.
 
-use std::collections::HashSet;
-
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Fault, Faults, HeaderText, Plain, Text};
-use crate::admin::envelope::Code;
 use crate::admin::reasons::Reason;
-use crate::bounded::{FromJson, from_json};
+use crate::bounded::{FromJson, differ, from_json, is_header_name, texts};
 use crate::domain::credentials::CustomHeader;
 use crate::domain::path_template;
 use crate::domain::provider_credential::ProviderCredential;
@@ -115,18 +112,6 @@ impl FromJson for KeptCredential {
     }
 }
 
-/// The texts of an object with at most [`MOST`] members.
-fn texts(json: &Value) -> Result<Vec<(String, String)>, Faults> {
-    let sent = json.as_object().ok_or_else(|| Fault::wrong_type(Reason::MustBeTexts))?;
-    if sent.len() > MOST {
-        let fault = Fault::new(Code::MAX_LENGTH, Reason::AtMostEntries);
-        return Err(fault.with("max", MOST).into());
-    }
-    let name = |name: &str| Text::<1, 100>::take(&Value::from(name)).map(Plain::plain);
-    let value = |json: &Value| Text::<1, 4096>::take(json).map(Plain::plain);
-    sent.iter().map(|(key, json)| Ok((name(key)?, value(json)?))).collect()
-}
-
 fn describe_texts() -> Value {
     json!({
         "type": "object",
@@ -136,22 +121,13 @@ fn describe_texts() -> Value {
     })
 }
 
-/// Whether no two have one name.
-fn differ(pairs: &[(String, String)]) -> Result<(), Faults> {
-    let names: HashSet<&str> = pairs.iter().map(|(name, _)| name.as_str()).collect();
-    match names.len() < pairs.len() {
-        true => Err(Fault::format(Reason::NamedTwice).into()),
-        false => Ok(()),
-    }
-}
-
 impl FromJson for CustomHeaders {
     fn take(json: &Value) -> Result<Self, Faults> {
-        let mut pairs = texts(json)?;
+        let mut pairs = texts::<100, 4096>(json, MOST)?;
         for (name, value) in &mut pairs {
             name.make_ascii_lowercase();
             let refused = |reason| Fault::format(reason).with("name", name.clone());
-            if name.parse::<http::HeaderName>().is_err() {
+            if !is_header_name(name) {
                 return Err(refused(Reason::HeaderName).into());
             }
             if !may_be_added(name) {
@@ -181,7 +157,7 @@ fn is_masked_part(name: &str, value: &str) -> bool {
 
 impl FromJson for QueryParameters {
     fn take(json: &Value) -> Result<Self, Faults> {
-        let pairs = texts(json)?;
+        let pairs = texts::<100, 4096>(json, MOST)?;
         differ(&pairs)?;
         Ok(Self(pairs))
     }

@@ -29,14 +29,14 @@ use crate::telemetry::{PartState, Readiness};
 /// Whether snapshots are written and used. The file with the secret key is in the data directory,
 /// where the snapshot is: encrypting with it would protect nothing.
 pub(super) fn is_on(config: &Config, vault: &Vault) -> bool {
-    matches!(config.database.target, DatabaseTarget::Postgres(_))
+    matches!(config.database_target(), DatabaseTarget::Postgres(_))
         && config.database.snapshot
         && !vault.has_file()
 }
 
 /// Reports why there is no snapshot, and removes files of an earlier start.
 pub(super) fn switched_off(config: &Config) {
-    if matches!(config.database.target, DatabaseTarget::Sqlite { .. }) {
+    if matches!(config.database_target(), DatabaseTarget::Sqlite { .. }) {
         return;
     }
     if config.database.snapshot {

@@ -60,7 +60,7 @@ pub(in crate::app) async fn begin(
 
 /// The database; with the reason if it is a server that is away.
 async fn find(config: &Config) -> anyhow::Result<(Store, Option<StoreError>)> {
-    match &config.database.target {
+    match config.database_target() {
         DatabaseTarget::Sqlite { .. } => Ok((database::store(config).await?, None)),
         DatabaseTarget::Postgres(url) => {
             unfinished_restore::refuse(&config.data_dir)?;

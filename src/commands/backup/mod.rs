@@ -28,7 +28,7 @@ const SECRETS: [&str; 2] = [key_ring::FILE, "admin.token"];
 
 /// The data directory, if the database is in it.
 fn embedded(config: &Config) -> Result<&Path, NotEmbedded> {
-    match &config.database.target {
+    match config.database_target() {
         DatabaseTarget::Sqlite { dir } => Ok(dir),
         DatabaseTarget::Postgres(_) => Err(NotEmbedded(
             "(database.url): `tollgate backup` and `tollgate restore` are for the embedded SQLite \

@@ -240,7 +240,7 @@ async fn on_database(
 ) -> Result<Plan, Objection> {
     let (_in_use, store) = database(config).await?;
     let vault = secrets::vault(config, &stored(&store).await?)?;
-    let webhooks = Webhooks::new(config.webhooks.allow_private.clone());
+    let webhooks = Webhooks::new(config.webhooks.allow_private.as_ref().to_vec());
     let now = SystemClock.now();
     let desk = Desk { vault: &vault, webhooks: &webhooks, time_zone: config.time_zone, now };
     let (prune, dry_run) = (applying.prune, applying.dry_run);

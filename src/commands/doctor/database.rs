@@ -22,7 +22,7 @@ const ROTATE: &str =
 
 /// Looks at the database; returns the configuration in it, if it can be read.
 pub(super) async fn look(config: &Config) -> (Vec<Finding>, Option<Arc<State>>) {
-    if let DatabaseTarget::Sqlite { dir } = &config.database.target
+    if let DatabaseTarget::Sqlite { dir } = config.database_target()
         && !Store::exists(dir).unwrap_or(true)
     {
         let text = format!("there is none yet in {}: the first start creates it", dir.display());
@@ -36,7 +36,7 @@ pub(super) async fn look(config: &Config) -> (Vec<Finding>, Option<Arc<State>>) 
     let (store, facts) = match opened(config).await {
         Ok(opened) => opened,
         Err(error) => {
-            let advice = match config.database.target {
+            let advice = match config.database_target() {
                 DatabaseTarget::Sqlite { .. } => {
                     "Run this as the gateway's user. Else correct the rights of the file, or \
                      restore a backup (docs/backup.md)."

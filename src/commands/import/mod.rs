@@ -176,7 +176,7 @@ impl Work<'_> {
         let document = document::build(self.mapped, &before);
         let stored = self.tx.sealed_texts().await.context("the database")?;
         let vault = secrets::vault(self.config, &stored)?;
-        let webhooks = Webhooks::new(self.config.webhooks.allow_private.clone());
+        let webhooks = Webhooks::new(self.config.webhooks.allow_private.as_ref().to_vec());
         let (time_zone, now) = (self.config.time_zone, self.now);
         let desk = Desk { vault: &vault, webhooks: &webhooks, time_zone, now };
         let (dry_run, prune) = (importing.dry_run, false);

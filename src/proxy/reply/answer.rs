@@ -7,6 +7,7 @@ use pingora::http::ResponseHeader;
 
 use super::limit_headers::{self, value};
 use super::refusal_reply::RefusalReply;
+use crate::config::ReplyHeaders;
 use crate::domain::record::RequestOutcome;
 use crate::formats::error;
 use crate::proxy::context::RequestContext;
@@ -74,7 +75,7 @@ pub(in crate::proxy) fn own_headers(
     let mut buffer = uuid::Uuid::encode_buffer();
     headers.insert(REQUEST_ID, value(&*ctx.id.0.as_hyphenated().encode_lower(&mut buffer))?);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if ctx.live.shows_standing {
+    if ctx.live.reply_headers == ReplyHeaders::All {
         standing(headers, ctx)?;
     }
     if ctx.live.overhead_header {

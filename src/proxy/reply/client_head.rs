@@ -11,6 +11,7 @@ use pingora::{Error, ErrorType};
 
 use super::limit_headers::{number, value};
 use super::{answer, provider_headers};
+use crate::config::ProviderHeaders;
 use crate::proxy::context::RequestContext;
 
 /// The model that answers, where the client's name stands for several.
@@ -58,7 +59,8 @@ pub(in crate::proxy) fn build(
     let own = answer::OWN_HEADERS;
     let places = if forwarded.converted { 3 } else { from.headers.len().min(8) };
     let mut headers = HeaderMap::with_capacity(places + own);
-    let shows = ctx.live.pass_provider_headers || ctx.is_of_clients_account();
+    let passes = ctx.live.provider_headers == ProviderHeaders::Pass;
+    let shows = passes || ctx.is_of_clients_account();
     of_gateway(&mut headers, forwarded.streamed && !(forwarded.converted && ctx.reads_array()));
     if let Some(own) = from.headers.get(CONTENT_TYPE).filter(|_| forwarded.is_opaque) {
         headers.insert(CONTENT_TYPE, own.clone());

@@ -140,7 +140,7 @@ impl RenderSource {
             profile: None,
             model_in_path: forwarding.route.model_in_path.is_some(),
             operation: forwarding.route.operation.clone(),
-            checks: ctx.live.safeguards.model.is_some(),
+            checks: ctx.live.safeguards.model().is_some(),
             without_reasoning: attempt.without_reasoning,
             cloud: provider.cloud.for_model(&attempt.model),
             json_array: forwarding.inbound.stream && ctx.reads_array(),

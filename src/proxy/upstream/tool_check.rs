@@ -34,7 +34,7 @@ pub(in crate::proxy) async fn check(
     let Running { request, forwarding, attempt } = running;
     let Incoming::Reply(forwarded) = &mut attempt.incoming else { return Ok(Vec::new()) };
     let Some(check) = &mut forwarded.reply.check else { return Ok(Vec::new()) };
-    let Some(model) = request.live.safeguards.model.as_deref() else {
+    let Some(model) = request.live.safeguards.model() else {
         return Ok(check.answer(&CheckResult::Unsupported));
     };
     let Some(question) = checker::question(check, model) else {

@@ -71,7 +71,7 @@ pub(super) fn check(
     if is_over_http2 {
         // One connection has many; HTTP/1's are counted as connections.
         let open = ctx.gateway.node.metrics.connections.websockets.get();
-        let most = i64::try_from(ctx.live.max_connections.total).unwrap_or(i64::MAX);
+        let most = i64::try_from(ctx.live.max_connections).unwrap_or(i64::MAX);
         let reply = RefusalReply::new(503, "overloaded_error", "too many WebSockets are open");
         return Ok((open >= most).then(|| {
             let reply = reply.retry_after(Some(5_000));

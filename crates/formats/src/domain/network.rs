@@ -3,6 +3,7 @@
 //! Addresses are those of `core::net`: values without any I/O.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::fmt;
 use std::sync::Arc;
 
 use arrayvec::ArrayString;
@@ -57,9 +58,32 @@ impl Network {
     }
 }
 
+impl fmt::Display for Network {
+    /// Of a single address, the address alone.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = if self.base.is_ipv4() { 32 } else { 128 };
+        match self.prefix {
+            prefix if prefix == width => self.base.fmt(f),
+            prefix => write!(f, "{}/{prefix}", self.base),
+        }
+    }
+}
+
 /// A list of networks, such as those of the reverse proxies in front of the gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Networks(Vec<Network>);
+
+impl FromIterator<Network> for Networks {
+    fn from_iter<I: IntoIterator<Item = Network>>(networks: I) -> Self {
+        Self(networks.into_iter().collect())
+    }
+}
+
+impl AsRef<[Network]> for Networks {
+    fn as_ref(&self) -> &[Network] {
+        &self.0
+    }
+}
 
 impl Networks {
     /// `None` if one of the texts is not a network.
@@ -195,6 +219,7 @@ mod tests {
             ("fd00::/8", "fdff::1", "fe00::"),
         ] {
             let network = Network::parse(network).unwrap();
+            assert_eq!(Network::parse(&network.to_string()), Some(network));
             assert!(
                 network.contains(inside.parse().unwrap())
                     && !network.contains(outside.parse().unwrap())

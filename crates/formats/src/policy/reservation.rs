@@ -28,8 +28,7 @@ pub const UNKNOWN_MAXIMUM: u64 = 128_000;
 const FLOOR_DIVISOR: u64 = 4;
 
 /// How requests in flight count against limits (`limits.reservation`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[derive(strum::IntoStaticStr, strum::EnumString, strum::VariantNames)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum Reservation {
     /// By the output of the key's recent replies of that model.
@@ -43,14 +42,6 @@ pub enum Reservation {
 }
 
 impl Reservation {
-    /// Every name that the setting accepts.
-    pub const NAMES: &'static [&'static str] = <Self as strum::VariantNames>::VARIANTS;
-
-    /// The mode of this name; the default for any other.
-    pub fn parse(text: &str) -> Self {
-        text.parse().unwrap_or_default()
-    }
-
     /// The setting's value: `expected`, `strict` or `off`.
     pub fn as_str(self) -> &'static str {
         self.into()
@@ -413,13 +404,6 @@ mod tests {
                 Timestamp(1),
             );
             assert_eq!(price.max_output, expected, "{entry}");
-        }
-    }
-
-    #[test]
-    fn names_are_read_as_they_are_written() {
-        for (name, mode) in Reservation::NAMES.iter().zip([Expected, Strict, Off]) {
-            assert_eq!((Reservation::parse(name), mode.as_str()), (mode, *name));
         }
     }
 }

@@ -2,8 +2,7 @@
 //! it.
 
 /// How such requests are treated: the setting `prices.unpriced`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[derive(strum::IntoStaticStr, strum::EnumString, strum::VariantNames)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Unpriced {
     /// They are served, cost nothing, and are priced when a price arrives.
@@ -16,14 +15,6 @@ pub enum Unpriced {
 }
 
 impl Unpriced {
-    /// Every value that the setting accepts.
-    pub const NAMES: &'static [&'static str] = <Self as strum::VariantNames>::VARIANTS;
-
-    /// The treatment of this name; [`Self::RefuseWhenLimited`] for any other text.
-    pub fn parse(text: &str) -> Self {
-        text.parse().unwrap_or_default()
-    }
-
     /// The setting's value, such as `refuse_when_limited`.
     pub fn as_str(self) -> &'static str {
         self.into()
@@ -47,17 +38,14 @@ mod tests {
     #[test]
     fn the_setting_and_the_limits_decide() {
         for (setting, limited, served) in [
-            ("serve", false, true),
-            ("serve", true, true),
-            ("refuse_when_limited", false, true),
-            ("refuse_when_limited", true, false),
-            ("refuse", false, false),
-            ("refuse", true, false),
+            (Unpriced::Serve, false, true),
+            (Unpriced::Serve, true, true),
+            (Unpriced::RefuseWhenLimited, false, true),
+            (Unpriced::RefuseWhenLimited, true, false),
+            (Unpriced::Refuse, false, false),
+            (Unpriced::Refuse, true, false),
         ] {
-            assert_eq!(Unpriced::parse(setting).serves(limited), served, "{setting} {limited}");
-        }
-        for name in Unpriced::NAMES {
-            assert_eq!(Unpriced::parse(name).as_str(), *name);
+            assert_eq!(setting.serves(limited), served, "{setting:?} {limited}");
         }
         assert_eq!(Unpriced::default(), Unpriced::RefuseWhenLimited);
     }

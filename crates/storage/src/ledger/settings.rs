@@ -1,6 +1,6 @@
 //! Sizes and times of the ledger.
 
-/// Sizes and times of the ledger. Defaults and bounds are in `config/table`.
+/// Sizes and times of the ledger. Defaults and bounds are in `config/sections`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LedgerSettings {
     /// A segment file is closed when the next record would exceed this.

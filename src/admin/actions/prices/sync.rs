@@ -112,7 +112,7 @@ pub(super) async fn last(call: Call, _: Nothing) -> Result<PriceSyncRecord, ApiE
     let job = call.ctx.node.store.job::<SyncReport>(JOB).await?;
     let report = job.map(|job| job.report).unwrap_or_default();
     Ok(PriceSyncRecord {
-        mode: if call.ctx.node.live.load().price_sync { "daily" } else { "off" },
+        mode: call.ctx.node.live.load().price_sync.as_str(),
         address: call.ctx.price_list.clone(),
         last_at: (report.at.0 > 0).then_some(Iso(report.at)),
         error: report.error,
