@@ -1,6 +1,31 @@
-//! What a field of a JSON body does, and what follows from it for serde and schemars.
+//! What a value of a JSON body does, and what follows from it for serde and schemars.
 
 use super::Faults;
+
+/// A field's value as a record has it.
+pub trait Plain {
+    /// The type of the record's field.
+    type Out;
+
+    /// The value without its bounds.
+    fn plain(self) -> Self::Out;
+}
+
+impl Plain for bool {
+    type Out = Self;
+
+    fn plain(self) -> Self {
+        self
+    }
+}
+
+impl<T: Plain> Plain for Option<T> {
+    type Out = Option<T::Out>;
+
+    fn plain(self) -> Self::Out {
+        self.map(Plain::plain)
+    }
+}
 
 /// A type that reads any JSON value and tells what is wrong with it.
 pub trait FromJson: Sized {

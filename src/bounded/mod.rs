@@ -9,18 +9,16 @@ mod fault;
 mod from_json;
 mod from_text;
 mod number;
-mod plain;
 mod text;
 mod units;
 mod word;
 
 pub use collection::{Document, List, Listed, Pairs, differ, texts};
 pub use fault::{Fault, Faults};
-pub use from_json::FromJson;
 pub(crate) use from_json::from_json;
+pub use from_json::{FromJson, Plain};
 pub use from_text::{FromText, InYaml, Role, Wrong};
 pub use number::{Fraction, Id, Usd, Whole};
-pub use plain::Plain;
 pub use text::{
     BaseUrl, Clock, Form, Formed, HeaderName, HeaderText, ModelText, NameText, PemText, ProxyUrl,
     SEALED, Text, Url, WebhookUrl, is_header_name, is_visible, spoils_names, url_fault,

@@ -47,40 +47,12 @@ pub type PemText = Formed<AsPem, 1, 65_536>;
 /// A URL of the form `F`.
 pub type Url<F, const MIN: usize, const MAX: usize> = Formed<F, MIN, MAX>;
 
-/// The form of a [`HeaderText`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InHeader;
-
-/// The form of a [`NameText`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AsName;
-
-/// The form of a [`ModelText`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OfModels;
-
-/// The form of a [`PemText`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AsPem;
-
 /// Begins a secret of a document that was exported (`admin::declarative`).
 pub const SEALED: &str = "sealed:";
 
 /// A time of day, `HH:MM`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock(pub TimeOfDay);
-
-/// An `http` or `https` URL without credentials, query or fragment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BaseUrl;
-
-/// The address of a proxy, with or without a login.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProxyUrl;
-
-/// An `http` or `https` URL, which may have a query. The action checks its destination.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WebhookUrl;
 
 impl<const MIN: usize, const MAX: usize> FromJson for Text<MIN, MAX> {
     fn take(json: &Value) -> Result<Self, Faults> {
@@ -129,15 +101,6 @@ impl<F: Form, const MIN: usize, const MAX: usize> FromJson for Formed<F, MIN, MA
     }
 }
 
-impl Form for InHeader {
-    const SCHEMA: Option<(&'static str, &'static str)> = Some(("pattern", "^[!-~]*$"));
-
-    fn fault(text: &str) -> Option<Reason> {
-        let masked = is_masked(text).then_some(Reason::IsMasked);
-        masked.or((!is_visible(text)).then_some(Reason::MustBeHeaderText))
-    }
-}
-
 /// The name of a header.
 #[derive(Debug)]
 pub enum HeaderName {}
@@ -179,25 +142,56 @@ pub fn is_visible(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-impl Form for AsName {
-    fn fault(text: &str) -> Option<Reason> {
-        text.chars().any(spoils_names).then_some(Reason::HasControl)
-    }
+/// Declares forms: maybe what the schema has, and why a text is refused.
+macro_rules! forms {
+    ($($(#[doc = $about:literal])+ $name:ident $(, $schema:expr)? => $fault:expr;)+) => {$(
+        $(#[doc = $about])+
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct $name;
+
+        impl Form for $name {
+            $(const SCHEMA: Option<(&'static str, &'static str)> = Some($schema);)?
+
+            fn fault(text: &str) -> Option<Reason> {
+                let fault: fn(&str) -> Option<Reason> = $fault;
+                fault(text)
+            }
+        }
+    )+};
 }
 
-impl Form for OfModels {
-    fn fault(text: &str) -> Option<Reason> {
+forms! {
+    /// The form of a [`HeaderText`].
+    InHeader, ("pattern", "^[!-~]*$") => |text| {
+        let masked = is_masked(text).then_some(Reason::IsMasked);
+        masked.or((!is_visible(text)).then_some(Reason::MustBeHeaderText))
+    };
+    /// The form of a [`NameText`].
+    AsName => |text| text.chars().any(spoils_names).then_some(Reason::HasControl);
+    /// The form of a [`ModelText`].
+    OfModels => |text| {
         text.strip_suffix('*').unwrap_or(text).contains('*').then_some(Reason::StarNotAtEnd)
-    }
-}
-
-impl Form for AsPem {
-    const SCHEMA: Option<(&'static str, &'static str)> = Some(("pattern", PEM_PATTERN));
-
-    fn fault(text: &str) -> Option<Reason> {
+    };
+    /// The form of a [`PemText`].
+    AsPem, ("pattern", PEM_PATTERN) => |text| {
         let stands_for_it = is_masked(text) || text.starts_with(SEALED);
         (!stands_for_it && !text.contains("-----BEGIN ")).then_some(Reason::MustBePem)
-    }
+    };
+    /// An `http` or `https` URL without credentials, query or fragment.
+    BaseUrl, URI => url_fault;
+    /// The address of a proxy, with or without a login.
+    ProxyUrl, URI => |text| {
+        let (url, password) = proxy_address::without_password(text);
+        let is_login = password.is_none_or(|text| text.starts_with(SEALED) || is_password(text));
+        let is_proxy = ProxyAddress::parse(&url).is_some_and(|proxy| is_host(&bracketed(&proxy)));
+        (!is_proxy || !is_login).then_some(Reason::MustBeProxyAddress)
+    };
+    /// An `http` or `https` URL, which may have a query. The action checks its destination.
+    WebhookUrl, URI => |text| {
+        let text = text.to_ascii_lowercase();
+        let has_scheme = text.starts_with("http://") || text.starts_with("https://");
+        (!has_scheme || text.contains(char::is_whitespace)).then_some(Reason::MustBeWebAddress)
+    };
 }
 
 /// PEM, or what stands for a stored key.
@@ -233,37 +227,7 @@ from_json!([const MIN: usize, const MAX: usize] Text<MIN, MAX> => String);
 from_json!([F: Form, const MIN: usize, const MAX: usize] Formed<F, MIN, MAX> => String);
 from_json!([] Clock => TimeOfDay);
 
-const URI: Option<(&str, &str)> = Some(("format", "uri"));
-
-impl Form for BaseUrl {
-    const SCHEMA: Option<(&'static str, &'static str)> = URI;
-
-    fn fault(text: &str) -> Option<Reason> {
-        url_fault(text)
-    }
-}
-
-impl Form for ProxyUrl {
-    const SCHEMA: Option<(&'static str, &'static str)> = URI;
-
-    fn fault(text: &str) -> Option<Reason> {
-        let (url, password) = proxy_address::without_password(text);
-        let is_login = password.is_none_or(|text| text.starts_with(SEALED) || is_password(text));
-        let is_proxy = ProxyAddress::parse(&url).is_some_and(|proxy| is_host(&bracketed(&proxy)));
-        (!is_proxy || !is_login).then_some(Reason::MustBeProxyAddress)
-    }
-}
-
-impl Form for WebhookUrl {
-    const SCHEMA: Option<(&'static str, &'static str)> = URI;
-
-    fn fault(text: &str) -> Option<Reason> {
-        let has_scheme = ["http://", "https://"]
-            .iter()
-            .any(|scheme| text.to_ascii_lowercase().starts_with(scheme));
-        (!has_scheme || text.contains(char::is_whitespace)).then_some(Reason::MustBeWebAddress)
-    }
-}
+const URI: (&str, &str) = ("format", "uri");
 
 fn bracketed(proxy: &ProxyAddress) -> String {
     let host = &proxy.host;
@@ -283,9 +247,7 @@ pub fn url_fault(text: &str) -> Option<Reason> {
         return Some(Reason::AddressHasCredentials);
     }
     let port_text = authority.as_str().rsplit_once(':').filter(|(_, port)| !port.ends_with(']'));
-    if port_text.is_some_and(|(_, port)| {
-        port.parse::<u16>().is_ok_and(|p| p == 0) || port.parse::<u16>().is_err()
-    }) {
+    if port_text.is_some_and(|(_, port)| !port.parse::<u16>().is_ok_and(|port| port > 0)) {
         return Some(Reason::AddressHasBadPort);
     }
     (text.contains('#') || uri.query().is_some()).then_some(Reason::AddressHasQuery)

@@ -35,56 +35,31 @@ fn pairs(values: &Values, problems: &mut Problems) {
     }
 }
 
-fn database_without_effect(config: &Config, problems: &mut Problems) {
-    let given = |path| config.values.is_given(path);
-    for path in [
-        "database.read_url",
-        "database.read_url_file",
-        "database.max_connections",
-        "database.snapshot",
-        "database.snapshot_max_age",
-    ] {
-        if given(path) && config.database.url.is_none() {
-            problems.add(
-                path,
-                "has no effect on the embedded database",
-                "remove it, or set database.url to a PostgreSQL address",
-            );
-        }
-    }
-    if given("database.snapshot_max_age") && !config.database.snapshot {
-        problems.add(
-            "database.snapshot_max_age",
-            "has no effect without database.snapshot",
-            "remove it, or set database.snapshot to true",
-        );
-    }
-}
-
 /// A configured setting without effect is an error.
 fn without_effect(config: &Config, problems: &mut Problems) {
-    let given = |path| config.values.is_given(path);
+    let given = |path: &str| config.values.is_given(path);
     if config.proxy.h2c && config.proxy.tls().is_some() {
+        let wrong = "has no effect on a listener with TLS, which offers HTTP/2 anyway";
+        problems.add("proxy.h2c", wrong, "remove it");
+    }
+    for (paths, has_effect, condition, instead) in conditions(config) {
+        for path in paths.iter().filter(|path| !has_effect && given(path)) {
+            let wrong = format!("has no effect {condition}");
+            problems.add(path, wrong, format!("remove it, or {instead}"));
+        }
+    }
+    let safeguards = &config.live.safeguards;
+    if safeguards.checks == ToolChecks::Checker && safeguards.named_model.is_none() {
         problems.add(
-            "proxy.h2c",
-            "has no effect on a listener with TLS, which offers HTTP/2 anyway",
-            "remove it",
+            "proxy.safeguards_model",
+            "is missing beside proxy.safeguards: checker",
+            "name the model that judges tool calls",
         );
     }
-    database_without_effect(config, problems);
-    if config.auth.secret_key_previous.is_some() && config.auth.secret_key.is_none() {
-        problems.add(
-            "auth.secret_key_previous",
-            "has no effect without auth.secret_key",
-            "remove it, or set both",
-        );
-    }
-    redis_without_effect(config, problems);
-    live_without_effect(config, problems);
     let (proxy, admin) = (config.live.proxy_connections(), config.live.admin_connections());
     for (listener, bounds) in [("proxy", proxy), ("admin", admin)] {
         let path = format!("{listener}.max_connections_per_address");
-        if config.values.is_given(&path) && bounds.total > 0 && bounds.per_address > bounds.total {
+        if given(&path) && bounds.total > 0 && bounds.per_address > bounds.total {
             problems.add(
                 &path,
                 format!("has no effect above {listener}.max_connections ({})", bounds.total),
@@ -103,61 +78,76 @@ fn without_effect(config: &Config, problems: &mut Problems) {
     }
 }
 
-/// As [`without_effect`], of settings that belong to a choice.
-fn live_without_effect(config: &Config, problems: &mut Problems) {
-    let drains = config.live.on_abort == OnAbort::Drain;
-    let stores = config.session.store_messages;
-    let safeguards = &config.live.safeguards;
-    let checks = safeguards.checks == ToolChecks::Checker;
-    if checks && safeguards.named_model.is_none() {
-        problems.add(
-            "proxy.safeguards_model",
-            "is missing beside proxy.safeguards: checker",
-            "name the model that judges tool calls",
-        );
-    }
-    for (path, has_effect, choice) in [
-        ("proxy.abort_drain", drains, "proxy.abort: drain"),
-        ("proxy.abort_drain_bytes", drains, "proxy.abort: drain"),
-        ("proxy.safeguards_model", checks, "proxy.safeguards: checker"),
-        ("proxy.safeguards_timeout", checks, "proxy.safeguards: checker"),
-        ("session.message_bytes", stores, "session.store_messages: true"),
-        ("session.messages_total_bytes", stores, "session.store_messages: true"),
-    ] {
-        if config.values.is_given(path) && !has_effect {
-            let wrong = format!("has no effect without {choice}");
-            problems.add(path, wrong, format!("remove it, or set {choice}"));
-        }
-    }
-}
+/// Settings, whether they have an effect, when they have none, and what would give them one.
+type Condition = (&'static [&'static str], bool, &'static str, &'static str);
 
-/// As [`without_effect`], of the settings of Redis.
-fn redis_without_effect(config: &Config, problems: &mut Problems) {
-    let given = |path: &str| config.values.is_given(path);
-    let url = config.redis.as_ref().map_or("", |redis| redis.url.expose());
-    for path in ["redis.prefix", "redis.timeout", "redis.lease", "limits.on_redis_loss"] {
-        if given(path) && config.redis.is_none() {
-            problems.add(path, "has no effect without redis.url", "remove it, or set redis.url");
-        }
-    }
-    for path in ["redis.tls.ca", "redis.tls.cert", "redis.tls.key"] {
-        if given(path) && !url.starts_with("rediss") {
-            problems.add(
-                path,
-                "has no effect without TLS to Redis",
-                "remove it, or write redis.url as rediss://…",
-            );
-        }
-    }
-    for path in ["redis.sentinel_password", "redis.sentinel_password_file"] {
-        if given(path) && !url.contains("+sentinel://") {
-            problems.add(
-                path,
-                "has no effect without Sentinels",
-                "remove it, or write redis.url as redis+sentinel://…",
-            );
-        }
-    }
+/// Settings that the embedded database does not have.
+const OF_POSTGRES: [&str; 5] = [
+    "database.read_url",
+    "database.read_url_file",
+    "database.max_connections",
+    "database.snapshot",
+    "database.snapshot_max_age",
+];
+
+fn conditions(config: &Config) -> [Condition; 9] {
+    let redis = config.redis.as_ref().map_or("", |redis| redis.url.expose());
+    [
+        (
+            &OF_POSTGRES,
+            config.database.url.is_some(),
+            "on the embedded database",
+            "set database.url to a PostgreSQL address",
+        ),
+        (
+            &["database.snapshot_max_age"],
+            config.database.snapshot,
+            "without database.snapshot",
+            "set database.snapshot to true",
+        ),
+        (
+            &["auth.secret_key_previous"],
+            config.auth.secret_key.is_some(),
+            "without auth.secret_key",
+            "set both",
+        ),
+        (
+            &["redis.prefix", "redis.timeout", "redis.lease", "limits.on_redis_loss"],
+            config.redis.is_some(),
+            "without redis.url",
+            "set redis.url",
+        ),
+        (
+            &["redis.tls.ca", "redis.tls.cert", "redis.tls.key"],
+            redis.starts_with("rediss"),
+            "without TLS to Redis",
+            "write redis.url as rediss://…",
+        ),
+        (
+            &["redis.sentinel_password", "redis.sentinel_password_file"],
+            redis.contains("+sentinel://"),
+            "without Sentinels",
+            "write redis.url as redis+sentinel://…",
+        ),
+        (
+            &["proxy.abort_drain", "proxy.abort_drain_bytes"],
+            config.live.on_abort == OnAbort::Drain,
+            "without proxy.abort: drain",
+            "set proxy.abort: drain",
+        ),
+        (
+            &["proxy.safeguards_model", "proxy.safeguards_timeout"],
+            config.live.safeguards.checks == ToolChecks::Checker,
+            "without proxy.safeguards: checker",
+            "set proxy.safeguards: checker",
+        ),
+        (
+            &["session.message_bytes", "session.messages_total_bytes"],
+            config.session.store_messages,
+            "without session.store_messages: true",
+            "set session.store_messages: true",
+        ),
+    ]
 }
 
 fn order(config: &Config, problems: &mut Problems) {

@@ -7,7 +7,7 @@ mod data;
 mod listeners;
 mod live;
 mod process;
-mod redis;
+mod shared_counters;
 mod telemetry;
 
 pub use data::{
@@ -20,5 +20,5 @@ pub use live::{
     ReplyHeaders, Retry, Safeguards, StatusPage, Timeouts, ToolChecks, WebSockets,
 };
 pub use process::{Log, LogFormat, Shutdown};
-pub use redis::Redis;
+pub use shared_counters::Redis;
 pub use telemetry::{Collector, Compression, Otlp, OtlpProtocol, OtlpRelay, Sampler, Telemetry};
