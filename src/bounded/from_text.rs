@@ -11,7 +11,7 @@ pub trait FromText {
     const YAML: InYaml = InYaml::Text;
 
     /// What is done with the value beside reading it.
-    const ROLE: Role = Role::Value;
+    const HANDLING: Handling = Handling::Value;
 
     /// Reads a trimmed text.
     ///
@@ -57,7 +57,7 @@ pub enum InYaml {
 
 /// What is done with a value beside reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum Handling {
     /// Nothing.
     Value,
     /// It is never printed, not even if it is wrong; a file may hold it.
@@ -94,7 +94,7 @@ impl<T: FromText> FromText for Option<T> {
     type Out = Option<T::Out>;
 
     const YAML: InYaml = T::YAML;
-    const ROLE: Role = T::ROLE;
+    const HANDLING: Handling = T::HANDLING;
 
     fn read(text: &str) -> Result<Self::Out, Wrong> {
         T::read(text).map(Some)

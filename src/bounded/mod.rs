@@ -17,7 +17,7 @@ pub use collection::{Document, List, Listed, Pairs, differ, texts};
 pub use fault::{Fault, Faults};
 pub(crate) use from_json::from_json;
 pub use from_json::{FromJson, Plain};
-pub use from_text::{FromText, InYaml, Role, Wrong};
+pub use from_text::{FromText, Handling, InYaml, Wrong};
 pub use number::{Fraction, Id, Usd, Whole};
 pub use text::{
     BaseUrl, Clock, Form, Formed, HeaderName, HeaderText, ModelText, NameText, PemText, ProxyUrl,

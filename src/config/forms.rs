@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use chrono_tz::Tz;
 
 use super::pairs::{are_headers, read_pairs, show_pairs};
-use crate::bounded::{FromText, HeaderName, InYaml, List, Role, Wrong, is_visible, url_fault};
+use crate::bounded::{FromText, Handling, HeaderName, InYaml, List, Wrong, is_visible, url_fault};
 use crate::domain::network::Network;
 use crate::domain::secret::Secret;
 
@@ -17,10 +17,10 @@ pub type HeaderNames = List<HeaderName, 0, { usize::MAX }>;
 /// Networks of addresses.
 pub type NetworkList = List<Network, 0, { usize::MAX }>;
 
-/// Declares types: the plain value and maybe a role, the shape, how a text is read, and how a value
+/// Declares types: the plain value, maybe its handling, the shape, how a text is read, and how a value
 /// is written.
 macro_rules! forms {
-    ($($(#[doc = $about:literal])+ $name:ident: $out:ty $(, $role:ident)?;
+    ($($(#[doc = $about:literal])+ $name:ident: $out:ty $(, $handling:ident)?;
         $shape:expr; $read:expr; $text:expr;)+
     ) => {$(
         $(#[doc = $about])+
@@ -30,7 +30,7 @@ macro_rules! forms {
         impl FromText for $name {
             type Out = $out;
 
-            $(const ROLE: Role = Role::$role;)?
+            $(const HANDLING: Handling = Handling::$handling;)?
 
             fn read(text: &str) -> Result<$out, Wrong> {
                 let read: fn(&str) -> Result<$out, Wrong> = $read;
@@ -187,7 +187,7 @@ pub enum Hidden<const MIN: usize> {}
 impl<const MIN: usize> FromText for Hidden<MIN> {
     type Out = Secret;
 
-    const ROLE: Role = Role::Secret;
+    const HANDLING: Handling = Handling::Secret;
 
     fn read(text: &str) -> Result<Secret, Wrong> {
         if text.eq_ignore_ascii_case("change-me") {

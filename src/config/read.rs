@@ -9,7 +9,7 @@ use super::problem::{ConfigProblem, Problems, nearest};
 use super::setting::Setting;
 use super::table::{SETTINGS, find};
 use super::values::{Origin, ValueEntry, Values};
-use crate::bounded::Role;
+use crate::bounded::Handling;
 use crate::domain::secret::Secret;
 
 /// Looks a variable up.
@@ -49,7 +49,7 @@ fn from_tree(setting: &Setting, tree: &Mapping, problems: &mut Problems) -> Opti
     match setting.read_yaml(yaml) {
         Ok(text) => Some(ValueEntry { text: Some(Secret::new(text)), origin: Origin::File }),
         Err(fault) => {
-            let found = if setting.role == Role::Secret { None } else { shown(yaml) };
+            let found = if setting.handling == Handling::Secret { None } else { shown(yaml) };
             problems.of(setting.path, None, found, fault);
             None
         }
@@ -74,7 +74,7 @@ fn from_environment(
             Some(ValueEntry { text: Some(Secret::new(text)), origin })
         }
         Err(fault) => {
-            let found = (setting.role != Role::Secret).then_some(text);
+            let found = (setting.handling != Handling::Secret).then_some(text);
             problems.of(setting.path, Some(variable.into_owned()), found, fault);
             None
         }

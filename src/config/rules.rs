@@ -10,7 +10,7 @@ use super::setting::ValueFault;
 use super::table::SETTINGS;
 use super::types::Config;
 use super::values::Values;
-use crate::bounded::{Role, show_duration, show_size};
+use crate::bounded::{Handling, show_duration, show_size};
 
 /// Adds the problems between settings.
 pub(super) fn check(config: &Config, problems: &mut Problems) {
@@ -207,7 +207,7 @@ fn collisions(config: &Config, problems: &mut Problems) {
 }
 
 fn files(values: &Values, problems: &mut Problems) {
-    for setting in SETTINGS.iter().filter(|setting| setting.role == Role::File) {
+    for setting in SETTINGS.iter().filter(|setting| setting.handling == Handling::File) {
         let Some(path) = values.text(setting.path) else { continue };
         let readable =
             File::open(path).and_then(|file| file.metadata()).map(|about| about.is_file());

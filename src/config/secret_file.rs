@@ -13,7 +13,7 @@ use super::setting::{Setting, ValueFault};
 use super::table::{SETTINGS, find};
 use super::types::Config;
 use super::values::{Origin, ValueEntry, Values};
-use crate::bounded::{FromText as _, Role};
+use crate::bounded::{FromText as _, Handling};
 use crate::domain::secret::Secret;
 
 /// The suffix of a setting that names a file.
@@ -64,7 +64,7 @@ pub(super) fn resolve(values: &mut Values, env: Environment, problems: &mut Prob
 
 /// Each setting that names a file, with the secret that it provides.
 fn pairs() -> impl Iterator<Item = (&'static Setting, &'static Setting)> {
-    let files = SETTINGS.iter().filter(|setting| setting.role == Role::SecretFile);
+    let files = SETTINGS.iter().filter(|setting| setting.handling == Handling::SecretFile);
     files.filter_map(|setting| Some((setting, find(setting.path.strip_suffix(SUFFIX)?)?)))
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_yaml_ng::Value as Yaml;
 
 use super::forms::SecretFile;
-use crate::bounded::{FromText, InYaml, Role, Wrong};
+use crate::bounded::{FromText, Handling, InYaml, Wrong};
 
 /// One row of [`super::SETTINGS`].
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +17,7 @@ pub struct Setting {
     /// Whether a reload applies it; otherwise it needs a restart.
     pub live: bool,
     /// What is done with the value beside reading it.
-    pub role: Role,
+    pub handling: Handling,
     /// The expected form, as an instruction.
     pub shape: fn() -> String,
     /// How the value is written in YAML.
@@ -53,7 +53,7 @@ impl Setting {
     /// The setting that names the file of a secret. OpenTelemetry has no variables for such files.
     pub(super) fn file(&self) -> Option<Self> {
         let variable = self.named_variable.filter(|name| !name.starts_with("OTEL_"));
-        (self.role == Role::Secret).then(|| {
+        (self.handling == Handling::Secret).then(|| {
             Row {
                 path: format!("{}_file", self.path).leak(),
                 default: None,
@@ -112,7 +112,7 @@ impl Setting {
     pub fn shown(&self, text: Option<&str>) -> String {
         match text {
             None => "(unset)".to_owned(),
-            Some(text) if self.role == Role::Secret => masked(text),
+            Some(text) if self.handling == Handling::Secret => masked(text),
             Some(text) if self.yaml == InYaml::List => format!("[{text}]"),
             Some(text) => text.to_owned(),
         }
@@ -155,7 +155,7 @@ impl Row {
             path: self.path,
             default: self.default,
             live: self.live,
-            role: T::ROLE,
+            handling: T::HANDLING,
             shape: T::shape,
             yaml: T::YAML,
             named_variable: self.named_variable,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::table::SETTINGS;
 use super::types::Config;
-use crate::bounded::Role;
+use crate::bounded::Handling;
 
 /// One setting that differs between two loads; secrets are masked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl Config {
                 continue;
             }
             let (mut from, mut to) = (setting.shown(from), setting.shown(to));
-            if setting.role == Role::Secret && from == to {
+            if setting.handling == Handling::Secret && from == to {
                 (from, to) = ("(old value)".to_owned(), "(new value)".to_owned());
             }
             let change = SettingChange { path: setting.path, from, to };

@@ -1,7 +1,7 @@
 //! Every setting takes a value from the environment and from the file, and a change of it is seen.
 
 use serde_yaml_ng::Value as Yaml;
-use tollgate::bounded::{InYaml, Role};
+use tollgate::bounded::{Handling, InYaml};
 use tollgate::config::{SETTINGS, Setting};
 
 use super::load;
@@ -27,16 +27,16 @@ const SAMPLES: [(&str, &str); 15] = [
 
 /// A value other than the setting's default, as text.
 fn sample(setting: &Setting, file: &str) -> String {
-    match setting.role {
-        Role::SecretFile => {
+    match setting.handling {
+        Handling::SecretFile => {
             let of = setting.path.strip_suffix("_file").unwrap();
             let of = SETTINGS.iter().find(|setting| setting.path == of).unwrap();
             let path = format!("{file}-{}", of.path);
             std::fs::write(&path, sample(of, file) + "\n").unwrap();
             return path;
         }
-        Role::File => return file.to_owned(),
-        Role::Value | Role::Secret => {}
+        Handling::File => return file.to_owned(),
+        Handling::Value | Handling::Secret => {}
     }
     let shape = (setting.shape)();
     let shape = shape.strip_prefix("write ").unwrap();
