@@ -17,8 +17,8 @@ pub type HeaderNames = List<HeaderName, 0, { usize::MAX }>;
 /// Networks of addresses.
 pub type NetworkList = List<Network, 0, { usize::MAX }>;
 
-/// Declares types: the plain value, maybe its handling, the shape, how a text is read, and how a value
-/// is written.
+/// Declares types: the plain value, maybe its handling, the shape, how a text is read, and how a
+/// value is written.
 macro_rules! forms {
     ($($(#[doc = $about:literal])+ $name:ident: $out:ty $(, $handling:ident)?;
         $shape:expr; $read:expr; $text:expr;)+
