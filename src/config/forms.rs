@@ -58,7 +58,10 @@ forms! {
     /// `http://…` or `https://…`, no path.
     Origin: String;
         "write http:// or https://, a host and maybe a port, without a path";
-        |text| web_address(text).filter(|text| text.matches('/').count() == 2).ok_or_else(no_address);
+        |text| {
+            let has_no_path = |text: &String| text.matches('/').count() == 2;
+            web_address(text).filter(has_no_path).ok_or_else(no_address)
+        };
         Clone::clone;
     /// `http://…` or `https://…`, maybe with a path; without a slash at the end, as the signal's
     /// path is added to it.
@@ -123,8 +126,8 @@ forms! {
         PAIRS;
         |text| {
             let pairs = read_pairs(text).filter(|pairs| are_headers(pairs)).ok_or_else(no_pairs)?;
-            let header = |(name, value): (String, _)| (name.to_ascii_lowercase(), Secret::new(value));
-            Ok(pairs.into_iter().map(header).collect())
+            let pairs = pairs.into_iter();
+            Ok(pairs.map(|(name, value)| (name.to_ascii_lowercase(), Secret::new(value))).collect())
         };
         |pairs| show_pairs(pairs.iter().map(|(name, value)| (name, value.expose())));
 }

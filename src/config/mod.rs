@@ -2,7 +2,8 @@
 //! every problem at once.
 //!
 //! The settings are declared in `sections`, with types of [`bounded`](crate::bounded) and `forms`;
-//! `table` is made of these declarations. No other code reads the environment. This module neither applies a reload (`app` does) nor opens listeners or databases.
+//! `table` is made of these declarations. No other code reads the environment. This module neither
+//! applies a reload (`app` does) nor opens listeners or databases.
 
 pub mod forms;
 mod machine;

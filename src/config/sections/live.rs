@@ -37,7 +37,8 @@ settings! {
         max_connections_per_address: Whole<usize, 0, 1_000_000> =
             at("proxy.max_connections_per_address").or("2500");
         /// Requests on one HTTP/1 connection; 0 = no limit.
-        keepalive_requests: Whole<u32, 0, 1_000_000_000> = at("proxy.keepalive_requests").or("10000");
+        keepalive_requests: Whole<u32, 0, 1_000_000_000> =
+            at("proxy.keepalive_requests").or("10000");
         /// What becomes of a provider's reply when its client has gone.
         on_abort: OneOf<OnAbort> = at("proxy.abort").or("cancel");
         /// Bounds of a reply that is drained.
