@@ -8,9 +8,12 @@ use super::setting::Setting;
 use super::types::Config;
 
 /// The sections in the order of the documented file. Settings with and without a restart are
-/// declared apart, and are shown together.
-const ORDER: [&str; 23] = [
+/// declared apart, and are shown together; one that is named here comes first.
+const ORDER: [&str; 27] = [
     "proxy",
+    "admin.addr",
+    "admin.max_connections",
+    "admin.max_connections_per_address",
     "admin",
     "status_page",
     "trusted_proxies",
@@ -30,6 +33,7 @@ const ORDER: [&str; 23] = [
     "retry",
     "breaker",
     "headers",
+    "log.level",
     "log",
     "shutdown",
     "telemetry",
@@ -41,7 +45,7 @@ pub static SETTINGS: LazyLock<Vec<Setting>> = LazyLock::new(|| {
     let mut all: Vec<Setting> = rows.flat_map(|row| [Some(row), row.file()]).flatten().collect();
     all.sort_by_key(|row| {
         let section = row.path.split('.').next();
-        ORDER.iter().position(|known| Some(*known) == section)
+        ORDER.iter().position(|known| *known == row.path || Some(*known) == section)
     });
     all
 });
