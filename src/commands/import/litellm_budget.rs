@@ -117,7 +117,7 @@ impl Budget {
                 Period::Daily => "day",
                 Period::Weekly => "week",
                 Period::Monthly => "month",
-                _ => "lifetime",
+                Period::Total => "lifetime",
             };
             notes.add(why, format!("{label}: {amount} USD per {duration}, here per {reported}"));
         }

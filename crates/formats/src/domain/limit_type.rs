@@ -9,7 +9,7 @@ pub enum Figure {
     Money(Period),
     /// Live sessions.
     Sessions,
-    /// Requests of the past 60 seconds.
+    /// Requests of the past 60 seconds: of a user, a key's are not counted.
     Requests,
 }
 
@@ -57,7 +57,8 @@ macro_rules! limit_types {
 }
 
 // The numbers are those by which Redis' records name the checks: a new limit gets the next one,
-// wherever its row is.
+// wherever its row is. Of two money limits with equal room left, the headers have the one that is
+// checked first; in Redis' fast way (`admit.lua`) it is the one of the smaller number.
 limit_types! {
     KeyTotal = 1 "key_total" Key Figure::Money(Period::Total);
     UserTotal = 2 "user_total" User Figure::Money(Period::Total);

@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::money::NanoUsd;
 
 /// Calls a macro with what is given to it, and with a row for each limit that keys, users and
-/// providers have. Whatever names these limits one by one is made from the rows: the types below,
-/// the columns of the database, the bodies and records of the administration API.
+/// providers have. Made from the rows are the types below, the columns of the database, the bodies
+/// and records of the administration API; by hand are [`Period::IN_ORDER`], the body of several keys
+/// and its codes.
 ///
 /// A row of `money`: its variant and its field (the column is `limit_` and the field), the API's
 /// names of the limit and of its use, what it covers, the largest limit of a key, a user and a

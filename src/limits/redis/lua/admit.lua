@@ -5,8 +5,8 @@
 -- user's and the provider's hash in KEYS (0: none), 1 if reservation is strict, user, key,
 -- reserved (two numbers), requests per minute, the limits of key and user as a number each,
 -- provider (0: none), its limits as a number, the request, the key's field, member ("key:session"),
--- what it asks for; then the limits of key, user and provider (limits.lua). Gives {'ok', an answer each} or
--- {'gone'}. An answer is packed: check of the money limit with the least room (0: none), 1 if the
+-- what it asks for; then the limits of key, user and provider (limits.lua). Gives {'ok', an answer
+-- each} or {'gone'}. An answer is packed: check of the money limit with the least room (0: none), 1 if the
 -- place was taken, provider of the live session (0: none), what counts against that limit, requests
 -- of the minute before this one, the present; or it is a list: {check that refuses, current, minute
 -- or time of reset, what others reserve where reservations refuse, the present}. The present decides:
