@@ -10,8 +10,8 @@
 //! state   upstream   messages   otlp   components that do I/O
 //! crypto   limits                 keys and encryption; what counts against limits
 //! telemetry   config   http_client   adapters to the outside
-//! bounded                         values with bounds, of settings and of request bodies
 //! redis                           the server's address, its TLS, the prefix of names
+//! bounded                         values with bounds, of settings and of request bodies
 //! ledger store files              another crate, crates/storage: what is stored
 //! reasons                         codes and reasons of refusals
 //! formats policy domain           another crate, crates/formats: pure, without I/O

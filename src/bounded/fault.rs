@@ -75,8 +75,8 @@ impl fmt::Display for Faults {
 }
 
 impl From<serde_json::Error> for Faults {
-    /// The faults that travelled in an error. One of serde's own is about a type that this
-    /// module does not define, which is `bool` alone.
+    /// The faults that travelled in an error. One of serde's own is about a type without
+    /// `FromJson`, which is `bool` alone.
     fn from(error: serde_json::Error) -> Self {
         let faults = serde_json::from_str(&error.to_string());
         Self(faults.unwrap_or_else(|_| vec![Fault::wrong_type(Reason::MustBeBoolean)]))

@@ -47,7 +47,7 @@ pub enum InYaml {
     Text,
     /// As a truth value, or as text.
     Flag,
-    /// As a number, or as text with a unit.
+    /// As a number, or as text (with a unit, if its type has one).
     Number,
     /// As a number only.
     Whole,

@@ -1,8 +1,8 @@
 //! Values with bounds: the types of settings and of the fields of request bodies.
 //!
-//! A type holds its bounds ([`Whole<u32, 1, 100>`](Whole)). [`FromJson`] reads it from a body, and
-//! describes it as a schema; [`FromText`] reads it from a configuration file or a variable, and
-//! describes it as a text.
+//! A type holds its bounds ([`Whole<u32, 1, 100>`](Whole)). One of bodies has [`FromJson`], which
+//! reads it and describes it as a schema; one of settings has [`FromText`], which reads it from a
+//! configuration file or a variable and describes it as a text. What both have, has both.
 
 mod collection;
 mod fault;

@@ -1,4 +1,4 @@
-//! Strings in request bodies: trimmed and bounded in length; times of day; URLs.
+//! Strings: trimmed and bounded in length; times of day; URLs; names of headers.
 
 use std::marker::PhantomData;
 use std::net::Ipv6Addr;

@@ -223,6 +223,7 @@ impl<T: FromText> FromText for OrAuto<T> {
     type Out = Option<T::Out>;
 
     const YAML: InYaml = T::YAML;
+    const HANDLING: Handling = T::HANDLING;
 
     fn read(text: &str) -> Result<Self::Out, Wrong> {
         if text == "auto" { Ok(None) } else { T::read(text).map(Some) }

@@ -4,7 +4,9 @@
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
 /// What a value has in its encoded form only.
-const ENCODED: AsciiSet = CONTROLS.add(b' ').add(b'"').add(b',').add(b';').add(b'\\').add(b'%');
+const ENCODED: AsciiSet = CONTROLS.add(b',').add(b'%');
+/// The same of one that begins or ends with a blank.
+const WITH_BLANKS: AsciiSet = ENCODED.add(b' ');
 
 /// The pairs of a text, in order, with decoded values. `None` if a pair has no `=` or no name, or a
 /// value is not UTF-8 text.
@@ -21,11 +23,21 @@ pub(super) fn read_pairs(text: &str) -> Option<Vec<(String, String)>> {
         .collect()
 }
 
-/// The text of pairs.
+/// The text of pairs, with as little encoded as possible.
 pub(super) fn show_pairs<'a>(pairs: impl Iterator<Item = (&'a String, &'a str)>) -> String {
-    let each =
-        pairs.map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, &ENCODED)));
+    let each = pairs.map(|(name, value)| format!("{name}={}", encoded(value)));
     each.collect::<Vec<_>>().join(",")
+}
+
+fn encoded(value: &str) -> String {
+    let set = if value.trim() == value { &ENCODED } else { &WITH_BLANKS };
+    // Other characters than ASCII's stay.
+    let parts = value.split_inclusive(|c: char| !c.is_ascii());
+    let each = parts.flat_map(|part| {
+        let (ascii, last) = part.split_at(part.find(|c: char| !c.is_ascii()).unwrap_or(part.len()));
+        utf8_percent_encode(ascii, set).chain([last])
+    });
+    each.collect()
 }
 
 /// Whether each pair could be a header of a request.
@@ -50,6 +62,7 @@ mod tests {
             (" a = 1 , b=x%20y%2Cz,", Some(vec![pair("a", "1"), pair("b", "x y,z")])),
             ("authorization=Basic%20cDpz", Some(vec![pair("authorization", "Basic cDpz")])),
             ("a=b=c", Some(vec![pair("a", "b=c")])),
+            ("a=b c ü,d=%20e%2C ", Some(vec![pair("a", "b c ü"), pair("d", " e,")])),
             ("a", None),
             ("=1", None),
             ("a=%ff", None),
@@ -59,6 +72,9 @@ mod tests {
             let shown = show_pairs(pairs.iter().map(|(name, value)| (name, value.as_str())));
             assert_eq!(read_pairs(&shown), Some(pairs), "{shown}");
         }
+        let shown = [pair("a", "b c; ü"), pair("b", "x,y%"), pair("c", " ü ")];
+        let shown = show_pairs(shown.iter().map(|(name, value)| (name, value.as_str())));
+        assert_eq!(shown, "a=b c; ü,b=x%2Cy%25,c=%20ü%20");
         assert!(are_headers(&[pair("x-a", "b c")]));
         assert!(!are_headers(&[pair("x a", "b")]) && !are_headers(&[pair("x", "a\nb")]));
     }

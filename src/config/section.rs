@@ -9,7 +9,7 @@ pub(super) trait Section: Sized {
     fn rows() -> Vec<Setting>;
 
     /// The section with its values; `None` if a setting is unset that has neither a default nor an
-    /// optional type.
+    /// optional type, or a value cannot be read again.
     fn fill(values: &Values) -> Option<Self>;
 }
 
@@ -38,7 +38,7 @@ impl Section for Values {
 /// Declares sections. Each field is a setting: its type, which holds the bounds, and its row, which
 /// holds the path, maybe a default (`.or`) and the name of its variable (`.env`). The field has the
 /// type's plain value. After `with` come the sections that it contains. All settings of a section
-/// that is `live` are applied by a reload.
+/// that is `live` are applied by a reload: `live` is called on each row.
 ///
 /// ```ignore
 /// settings! {

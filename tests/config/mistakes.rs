@@ -9,7 +9,9 @@ use super::{load, problems};
 /// A file, a variable and its value (none if empty), and a part of the only problem reported.
 type Mistake = (&'static str, &'static str, &'static str, &'static str);
 
-const MISTAKES: [Mistake; 54] = [
+const MISTAKES: [Mistake; 56] = [
+    ("admin: {app_url: 'https://münchen.example'}", "", "", "is not a web address"),
+    ("", "APP_URL", "https://gate.example:99999", "is not a web address"),
     ("[1, 2]", "", "", "holds no settings"),
     ("proxy: {addr: 127.0.0.1:1, addr: 127.0.0.1:2}", "", "", "is not valid YAML"),
     ("proxy: [", "", "", "is not valid YAML"),
@@ -86,7 +88,7 @@ const MISTAKES: [Mistake; 54] = [
     ("", "SESSION_TTL", "0", "out of range"),
 ];
 
-const OTLP_MISTAKES: [Mistake; 13] = [
+const OTLP_MISTAKES: [Mistake; 14] = [
     (
         "telemetry: {otlp: {endpoint: collector}}",
         "",
@@ -94,6 +96,7 @@ const OTLP_MISTAKES: [Mistake; 13] = [
         "telemetry.otlp.endpoint: `collector` is not a web address",
     ),
     ("telemetry: {otlp: {endpoint: 'http://me:word@host'}}", "", "", "is not a web address"),
+    ("telemetry: {otlp: {endpoint: 'http://host:0'}}", "", "", "is not a web address"),
     ("", "OTEL_EXPORTER_OTLP_PROTOCOL", "http/json", "one of http/protobuf, grpc"),
     ("", "OTEL_TRACES_SAMPLER_ARG", "1.5", "is not a number from 0 to 1"),
     ("", "OTEL_TRACES_SAMPLER", "jaeger_remote", "one of parentbased_traceidratio"),

@@ -1,8 +1,8 @@
 //! Bodies as types: one struct per body, read by serde, described by schemars.
 //!
-//! A field's type holds its bounds (`bounded`: [`Text<1, 64>`](Text), [`Usd<10_000>`](Usd)), so a body that is
-//! read is valid, and its JSON schema is of the same type. [`read`](mod@read) is the one adapter
-//! from faults to refusals. Rules that need more than one field, or stored data, are part of the
+//! A field's type holds its bounds (`bounded`: [`Text<1, 64>`](Text), [`Usd<10_000>`](Usd)), so a
+//! body that is read is valid, and its JSON schema is of the same type. [`read`](mod@read) is the one
+//! adapter from faults to refusals. Rules that need more than one field, or stored data, are part of the
 //! actions.
 //!
 //! Neither `garde` nor `validator` does this: they check a struct that is read already, and serde
