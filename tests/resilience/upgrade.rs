@@ -143,8 +143,9 @@ async fn upgrade_over_http2(
     let clients: Vec<_> = (0..6)
         .map(|n| {
             let client = if n < 4 { client() } else { client().pool_max_idle_per_host(0) };
-            let ask =
-                client.no_proxy().build().unwrap().post(&url).header("x-api-key", &fixture.key);
+            // A request that is never answered is an error, and not a test without an end.
+            let client = client.no_proxy().timeout(Duration::from_secs(30)).build().unwrap();
+            let ask = client.post(&url).header("x-api-key", &fixture.key);
             tokio::spawn(multiplexing_client(Arc::clone(&shared), ask))
         })
         .collect();
