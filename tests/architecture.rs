@@ -12,13 +12,15 @@ use std::path::{Path, PathBuf};
 use source::{NamedPath, blank, paths, without_tests};
 
 /// The modules, from the bottom. A module may name modules of lower layers only.
-const LAYERS: [&[&str]; 11] = [
+const LAYERS: [&[&str]; 13] = [
     &["domain", "reasons"],
     &["formats", "policy"],
-    &["files", "bounded"],
+    &["files"],
     &["redis"],
-    &["store", "telemetry", "config", "http_client"],
-    &["crypto", "limits"],
+    &["store"],
+    &["limits"],
+    &["bounded"],
+    &["crypto", "telemetry", "config", "http_client"],
     &["state", "ledger", "upstream", "messages", "otlp"],
     &["jobs"],
     &["proxy", "admin", "notify", "setup"],
@@ -74,7 +76,7 @@ const CRATES: [(&str, &[&str], &str); 6] = [
 ];
 
 /// The sources of the crates with these modules.
-const SOURCES: [&str; 3] = ["src", "crates/formats/src", "crates/storage/src"];
+const SOURCES: [&str; 4] = ["src", "crates/formats/src", "crates/limits/src", "crates/storage/src"];
 
 /// The place of a rule's own subject: the path under the sources, and the name that is allowed
 /// there.

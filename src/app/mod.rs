@@ -3,6 +3,7 @@
 mod background;
 mod banner;
 mod connection_slots;
+mod counters;
 mod drain;
 mod embedded_admin;
 mod in_process;

@@ -9,6 +9,7 @@ use http::HeaderName;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
+use super::counters;
 use super::in_process::InProcess;
 use super::opening::OpeningCounted;
 use super::snapshot::{self, Started};
@@ -17,7 +18,6 @@ use crate::domain::clock::{Clock, SystemClock};
 use crate::http_client::in_process::InProcessProxy;
 use crate::jobs::{JobParts, Jobs};
 use crate::ledger::Ledger;
-use crate::limits::Counters;
 use crate::messages::{MessageQueue, Messages};
 use crate::otlp::{self, Exporters, Relay};
 use crate::proxy::gateway::{Fixed, Gateway, OtlpParts};
@@ -76,7 +76,7 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
     let node = Arc::new(Node {
         store,
         state,
-        counters: Counters::from_config(&config)?,
+        counters: counters::of(&config)?,
         metrics: Arc::new(Metrics::by_holder(config.metrics.per_user, config.metrics.per_key)?),
         health: Arc::new(Health::new(events.clone())),
         credentials: CredentialStates::default(),

@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use super::counters;
 use super::drain::stopped;
 use super::parts::Parts;
 use super::{provider_watch, snapshot, store_watch};
@@ -208,7 +209,7 @@ fn scrape_hooks(parts: &Parts) {
         }
         let journal = ledger.stats();
         journal_metrics(metrics, &journal);
-        counters.measure(metrics);
+        counters::measure(counters, metrics);
     }));
 }
 
@@ -302,6 +303,6 @@ pub(super) fn readiness(
         let readiness = Readiness::of(needed).with_optional("snapshot", snapshot);
         let readiness = readiness.with_optional("providers", providers);
         let readiness = readiness.with_optional("configuration", reload.map_or(Ok(()), Err));
-        node.counters.readiness(snapshot::readiness(conditions, readiness))
+        counters::readiness(&node.counters, snapshot::readiness(conditions, readiness))
     })
 }

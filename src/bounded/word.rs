@@ -19,6 +19,7 @@ use crate::domain::provider_auth::ProviderAuth;
 use crate::domain::strategy::Strategy;
 use crate::domain::user::Role;
 use crate::formats::invoice::FileKind;
+use crate::limits::OnRedisLoss;
 use crate::policy::reservation::Reservation;
 use crate::policy::unpriced::Unpriced;
 use crate::reasons::Reason;
@@ -159,6 +160,7 @@ words! {
     InstructionsStrategy: Auto, ForceOfficial, KeepOriginal;
     InvoiceKind: Anthropic, OpenAi;
     MatchType: Contains, Exact, Regex;
+    OnRedisLoss: Local, Open, Closed;
     ProviderAuth: Auto, XApiKey, Bearer, XGoogApiKey, ApiKey, GcpServiceAccount, AzureEntra,
         AwsSigv4, Client, None;
     ProviderType: Native, NativeAuth, Responses, Chat, AltCli;

@@ -30,9 +30,9 @@ use section::Section as _;
 pub use sections::{
     ADMIN_TOKEN_MIN, Admin, Auth, Breaker, Collector, Compression, ConnectionBounds, Database,
     DatabaseTarget, HeaderRules, Instructions, Ledger, Limits, Live, Log, LogFormat, LogLevel,
-    Metrics, OnAbort, OnRedisLoss, Otlp, OtlpProtocol, OtlpRelay, PriceUpdates, Prices,
-    ProviderHeaders, Proxy, Redis, ReplyHeaders, Retry, Safeguards, Sampler, Session, Shutdown,
-    StatusPage, Telemetry, Timeouts, TlsFiles, ToolChecks, WebSockets, Webhooks,
+    Metrics, OnAbort, Otlp, OtlpProtocol, OtlpRelay, PriceUpdates, Prices, ProviderHeaders, Proxy,
+    Redis, ReplyHeaders, Retry, Safeguards, Sampler, Session, Shutdown, StatusPage, Telemetry,
+    Timeouts, TlsFiles, ToolChecks, WebSockets, Webhooks,
 };
 use serde_yaml_ng::{Mapping, Value as Yaml};
 pub use setting::{Setting, ValueFault};

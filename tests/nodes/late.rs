@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use chrono_tz::Tz;
 use tokio::sync::RwLock;
-use tollgate::config::OnRedisLoss;
 use tollgate::domain::clock::{Clock, ManualClock, SystemClock, Timestamp};
 use tollgate::domain::format::WireFormat;
 use tollgate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
@@ -19,6 +18,7 @@ use tollgate::domain::money::NanoUsd;
 use tollgate::domain::record::Record;
 use tollgate::domain::secret::Secret;
 use tollgate::domain::user::User;
+use tollgate::limits::OnRedisLoss;
 use tollgate::limits::{
     Admission, Asks, CounterSettings, CounterSource, Counters, FromStore, MOST_WAITING,
     SharedSettings, TimeSource,

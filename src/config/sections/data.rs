@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use crate::bounded::{DAY, GIB, KIB, MIB, MIN, MS, OneOf, S, Seconds, Size, Span, Whole, choices};
+use crate::bounded::{DAY, GIB, KIB, MIB, MIN, MS, OneOf, S, Seconds, Size, Span, Whole};
 use crate::config::forms::{DatabaseUrl, File, HeaderNames, Hidden, NetworkList, Source};
 use crate::config::section::settings;
 use crate::config::setting::at;
 use crate::domain::secret::Secret;
+use crate::limits::OnRedisLoss;
 use crate::policy::reservation::Reservation;
 
 /// Minimum length of the admin token, in characters: shorter ones could be guessed.
@@ -115,18 +116,6 @@ settings! {
 
 const PRICE_LIST: &str = "https://raw.githubusercontent.com/BerriAI/litellm/main/\
                           model_prices_and_context_window.json";
-
-choices! {
-    /// What a node does while Redis is lost.
-    OnRedisLoss {
-        /// Continues with its own counters.
-        Local = "local",
-        /// Admits everything.
-        Open = "open",
-        /// Refuses everything that would be counted.
-        Closed = "closed",
-    }
-}
 
 /// The database of configuration, ledger and request log.
 #[derive(Debug, Clone, Copy)]

@@ -11,8 +11,8 @@ mod shared_counters;
 mod telemetry;
 
 pub use data::{
-    ADMIN_TOKEN_MIN, Auth, Database, DatabaseTarget, Instructions, Ledger, Limits, OnRedisLoss,
-    Prices, Session, Webhooks,
+    ADMIN_TOKEN_MIN, Auth, Database, DatabaseTarget, Instructions, Ledger, Limits, Prices, Session,
+    Webhooks,
 };
 pub use listeners::{Admin, Metrics, Proxy, TlsFiles};
 pub use live::{

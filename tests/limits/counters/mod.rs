@@ -41,7 +41,6 @@ use std::time::Duration;
 use chrono_tz::Tz;
 use futures_util::FutureExt as _;
 use tokio::runtime::Runtime;
-use tollgate::config::OnRedisLoss;
 use tollgate::domain::clock::{Clock as _, ManualClock, Timestamp};
 use tollgate::domain::format::WireFormat;
 use tollgate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
@@ -51,6 +50,7 @@ use tollgate::domain::money::NanoUsd;
 use tollgate::domain::provider::Provider;
 use tollgate::domain::secret::Secret;
 use tollgate::domain::user::User;
+use tollgate::limits::OnRedisLoss;
 use tollgate::limits::{
     Admission, Asks, Blocked, CounterSettings, CounterSource, Counters, Denied, HolderUsage,
     LiveSession, MOST_WAITING, Permit, Refused, SharedSettings, TimeSource,

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use tollgate::config::OnRedisLoss;
 use tollgate::domain::clock::{Clock as _, SystemClock};
 use tollgate::domain::ids::{RequestId, SessionId};
 use tollgate::domain::limits::Limits;
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::secret::Secret;
+use tollgate::limits::OnRedisLoss;
 use tollgate::limits::{
     Admission, CounterSource, Counters, MOST_WAITING, Refused, SharedSettings, TimeSource,
 };

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tollgate::config::OnRedisLoss;
 use tollgate::domain::clock::{ManualClock, Timestamp};
 use tollgate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use tollgate::domain::limits::Limits;
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::secret::Secret;
+use tollgate::limits::OnRedisLoss;
 use tollgate::limits::{Admission, CounterSource, Counters, Permit, SharedSettings, TimeSource};
 use tollgate::redis::Server;
 use tollgate::store::{LateCosts, SpendRow, SpendSeen, SpendTotal};

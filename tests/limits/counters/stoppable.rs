@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tollgate::config::OnRedisLoss;
 use tollgate::domain::clock::{ManualClock, Timestamp};
 use tollgate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use tollgate::domain::limits::Limits;
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::secret::Secret;
+use tollgate::limits::OnRedisLoss;
 use tollgate::limits::{
     Admission, ConnectionTask, CounterSource, Counters, MOST_WAITING, Permit, Refused,
     SharedSettings, TimeSource,

@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use chrono_tz::Tz;
 use tokio::task::JoinSet;
-use tollgate::config::OnRedisLoss;
 use tollgate::domain::clock::{Clock as _, SystemClock, Timestamp};
 use tollgate::domain::format::WireFormat;
 use tollgate::domain::ids::{RequestId, SessionId};
@@ -23,6 +22,7 @@ use tollgate::domain::money::NanoUsd;
 use tollgate::domain::provider::Provider;
 use tollgate::domain::secret::Secret;
 use tollgate::domain::user::User;
+use tollgate::limits::OnRedisLoss;
 use tollgate::limits::{
     Admission, Asks, CounterSettings, CounterSource, Counters, MOST_WAITING, SharedSettings,
     TimeSource,

@@ -16,12 +16,12 @@ use super::link::{LinkFault, TIME_LIMIT, Up};
 use super::queue::ChargeKind;
 use super::reply::{self, ReplyReader};
 use super::scripts::{LISTING, Numbers, PEEK, ScriptCall, USAGE};
-use crate::config::OnRedisLoss;
 use crate::domain::clock::{Clock as _, SystemClock, Timestamp};
 use crate::domain::ids::{ProviderId, RequestId, SessionId};
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
+use crate::limits::OnRedisLoss;
 use crate::store::{LateCosts, SpendRow};
 
 /// The most live sessions that are listed.

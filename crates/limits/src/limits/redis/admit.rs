@@ -17,11 +17,11 @@ use super::made::BLOCK;
 use super::queue::{ARRIVED, ChargeKind};
 use super::reply::{self, Passed};
 use super::scripts::{ADMIT, Numbers};
-use crate::config::OnRedisLoss;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
 use crate::domain::limits::Limits;
 use crate::domain::provider::Provider;
+use crate::limits::OnRedisLoss;
 use crate::policy::reservation::Reservation;
 
 /// What an admission found and did.

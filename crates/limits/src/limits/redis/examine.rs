@@ -10,7 +10,7 @@ use super::Shared;
 use super::link::{TIME_LIMIT, within};
 use super::names;
 use super::scripts::{FORGET, ScriptCall};
-use crate::config::OnRedisLoss;
+use crate::limits::OnRedisLoss;
 use crate::redis::{Primary, Server, ServerFacts};
 
 /// The state of the shared counters.

@@ -26,7 +26,6 @@ mod checks;
 #[cfg(any(test, fuzzing))]
 mod example;
 mod expectation;
-mod from_config;
 mod held;
 mod holder;
 mod late;
@@ -38,13 +37,13 @@ mod permit;
 mod provider;
 mod rebuild;
 mod redis;
-mod report;
 mod rpm;
 mod sessions;
 mod settings;
 mod shards;
 mod spend;
 mod standing;
+mod start;
 mod sweep;
 mod usage;
 
@@ -67,8 +66,9 @@ pub use redis::{
 };
 pub use rpm::MinuteEntry;
 pub use sessions::Slot;
-pub use settings::CounterSettings;
+pub use settings::{CounterSettings, OnRedisLoss};
 pub use standing::{MoneyLeft, RequestsLeft, Standing};
+pub use start::CountersError;
 pub use sweep::Holder;
 pub use usage::{CountUsage, HolderUsage, MoneyUsage};
 

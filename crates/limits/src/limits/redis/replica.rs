@@ -209,9 +209,9 @@ mod tests {
     use super::super::link::TIME_LIMIT;
     use super::super::{SharedSettings, TimeSource};
     use super::*;
-    use crate::config::OnRedisLoss;
     use crate::domain::secret::Secret;
     use crate::limits::CounterSettings;
+    use crate::limits::OnRedisLoss;
     use crate::policy::reservation::Reservation;
     use crate::redis::Server;
 

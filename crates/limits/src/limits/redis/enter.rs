@@ -15,9 +15,9 @@ use super::made::BLOCK;
 use super::queue::ChargeKind;
 use super::reply;
 use super::scripts::{ENTER, Numbers};
-use crate::config::OnRedisLoss;
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
+use crate::limits::OnRedisLoss;
 
 impl Shared {
     pub(in super::super) async fn enter(
