@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 pub use machine::{MachineIdentity, machine_identity};
 pub use problem::{ConfigProblem, Problems, nearest};
 pub use secret_file::{WatchedFile, postgres_address, secret_of};
-use section::Section as _;
+use section::SettingsSection as _;
 pub use sections::{
     ADMIN_TOKEN_MIN, Admin, Auth, Breaker, Collector, Compression, ConnectionBounds, Database,
     DatabaseTarget, HeaderRules, Instructions, Ledger, Limits, Live, Log, LogFormat, LogLevel,

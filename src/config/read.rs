@@ -8,7 +8,7 @@ use serde_yaml_ng::{Mapping, Value as Yaml};
 use super::problem::{ConfigProblem, Problems, nearest};
 use super::setting::Setting;
 use super::table::{SETTINGS, find};
-use super::values::{Origin, ValueEntry, Values};
+use super::values::{Origin, SettingValues, ValueEntry};
 use crate::bounded::Handling;
 use crate::domain::secret::Secret;
 
@@ -16,9 +16,9 @@ use crate::domain::secret::Secret;
 pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// All settings' values. Errors go to `problems`, and the affected setting then has its default.
-pub(super) fn read(tree: &Mapping, env: Environment, problems: &mut Problems) -> Values {
+pub(super) fn read(tree: &Mapping, env: Environment, problems: &mut Problems) -> SettingValues {
     unknown_keys(tree, "", problems);
-    let mut values = Values::default();
+    let mut values = SettingValues::default();
     for setting in SETTINGS.iter() {
         let from_file = from_tree(setting, tree, problems);
         let from_env = from_environment(setting, env, problems);

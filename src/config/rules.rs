@@ -9,7 +9,7 @@ use super::sections::{OnAbort, ToolChecks};
 use super::setting::ValueFault;
 use super::table::SETTINGS;
 use super::types::Config;
-use super::values::Values;
+use super::values::SettingValues;
 use crate::bounded::{Handling, show_duration, show_size};
 
 /// Adds the problems between settings.
@@ -23,7 +23,7 @@ pub(super) fn check(config: &Config, problems: &mut Problems) {
     super::telemetry_rules::check(config, problems);
 }
 
-fn pairs(values: &Values, problems: &mut Problems) {
+fn pairs(values: &SettingValues, problems: &mut Problems) {
     for of in ["proxy", "admin", "redis"] {
         let (cert, key) = (format!("{of}.tls.cert"), format!("{of}.tls.key"));
         let (cert, key) = (cert.as_str(), key.as_str());
@@ -206,7 +206,7 @@ fn collisions(config: &Config, problems: &mut Problems) {
     }
 }
 
-fn files(values: &Values, problems: &mut Problems) {
+fn files(values: &SettingValues, problems: &mut Problems) {
     for setting in SETTINGS.iter().filter(|setting| setting.handling == Handling::File) {
         let Some(path) = values.text(setting.path) else { continue };
         let readable =

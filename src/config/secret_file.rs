@@ -12,7 +12,7 @@ use super::read::Environment;
 use super::setting::{Setting, ValueFault};
 use super::table::{SETTINGS, find};
 use super::types::Config;
-use super::values::{Origin, ValueEntry, Values};
+use super::values::{Origin, SettingValues, ValueEntry};
 use crate::bounded::{FromText as _, Handling};
 use crate::domain::secret::Secret;
 
@@ -36,7 +36,7 @@ pub struct WatchedFile {
 }
 
 /// Replaces each secret that names a file by the file's content.
-pub(super) fn resolve(values: &mut Values, env: Environment, problems: &mut Problems) {
+pub(super) fn resolve(values: &mut SettingValues, env: Environment, problems: &mut Problems) {
     for (setting, of) in pairs() {
         let Some(named) = values.text(setting.path).map(PathBuf::from) else { continue };
         if values.is_given(of.path) {

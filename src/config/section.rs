@@ -1,36 +1,36 @@
 //! How settings are declared: [`settings!`] makes a section of the configuration.
 
 use super::setting::Setting;
-use super::values::Values;
+use super::values::SettingValues;
 
 /// A part of the configuration that is made of settings.
-pub(super) trait Section: Sized {
+pub(super) trait SettingsSection: Sized {
     /// Its settings.
     fn rows() -> Vec<Setting>;
 
     /// The section with its values; `None` if a setting is unset that has neither a default nor an
     /// optional type, or a value cannot be read again.
-    fn fill(values: &Values) -> Option<Self>;
+    fn fill(values: &SettingValues) -> Option<Self>;
 }
 
 /// A section that is there only if its settings without a default are set.
-impl<S: Section> Section for Option<S> {
+impl<S: SettingsSection> SettingsSection for Option<S> {
     fn rows() -> Vec<Setting> {
         S::rows()
     }
 
-    fn fill(values: &Values) -> Option<Self> {
+    fn fill(values: &SettingValues) -> Option<Self> {
         Some(S::fill(values))
     }
 }
 
 /// The values themselves have no settings.
-impl Section for Values {
+impl SettingsSection for SettingValues {
     fn rows() -> Vec<Setting> {
         Vec::new()
     }
 
-    fn fill(values: &Values) -> Option<Self> {
+    fn fill(values: &SettingValues) -> Option<Self> {
         Some(values.clone())
     }
 }
@@ -68,14 +68,14 @@ macro_rules! settings {
             $($($(#[$of_part])* $vis $part: $section,)*)?
         }
 
-        impl $crate::config::section::Section for $name {
+        impl $crate::config::section::SettingsSection for $name {
             fn rows() -> Vec<$crate::config::setting::Setting> {
                 let own = vec![$($row.of::<$type>()),*];
                 $(let own: Vec<_> = own.into_iter().map(|row| row.$live()).collect();)?
                 [own, $($(<$section>::rows(),)*)?].concat()
             }
 
-            fn fill(values: &$crate::config::values::Values) -> Option<Self> {
+            fn fill(values: &$crate::config::values::SettingValues) -> Option<Self> {
                 Some(Self {
                     $($field: values.take::<$type>($row.path)?,)*
                     $($($part: <$section>::fill(values)?,)*)?

@@ -54,7 +54,7 @@ impl Setting {
     pub(super) fn file(&self) -> Option<Self> {
         let variable = self.named_variable.filter(|name| !name.starts_with("OTEL_"));
         (self.handling == Handling::Secret).then(|| {
-            Row {
+            SettingRow {
                 path: format!("{}_file", self.path).leak(),
                 default: None,
                 live: self.live,
@@ -121,7 +121,7 @@ impl Setting {
 
 /// What a section's declaration says of a setting beside its type.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct SettingRow {
     pub path: &'static str,
     default: Option<&'static str>,
     named_variable: Option<&'static str>,
@@ -129,11 +129,11 @@ pub(super) struct Row {
 }
 
 /// The setting of a path, without a default.
-pub(super) const fn at(path: &'static str) -> Row {
-    Row { path, default: None, named_variable: None, live: false }
+pub(super) const fn at(path: &'static str) -> SettingRow {
+    SettingRow { path, default: None, named_variable: None, live: false }
 }
 
-impl Row {
+impl SettingRow {
     /// With a default.
     pub(super) const fn or(self, default: &'static str) -> Self {
         Self { default: Some(default), ..self }

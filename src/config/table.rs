@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use super::section::Section as _;
+use super::section::SettingsSection as _;
 use super::setting::Setting;
 use super::types::Config;
 
@@ -68,6 +68,6 @@ mod tests {
             let read = setting.read_text(default).unwrap_or_else(|_| panic!("{}", setting.path));
             assert_eq!(setting.read_text(&read).ok(), Some(read), "{}", setting.path);
         }
-        assert!(Config::fill(&super::super::values::Values::default()).is_none());
+        assert!(Config::fill(&super::super::values::SettingValues::default()).is_none());
     }
 }

@@ -4,7 +4,7 @@ use super::problem::Problems;
 use super::sections::OtlpProtocol;
 use super::table::SETTINGS;
 use super::types::Config;
-use super::values::{Origin, Values};
+use super::values::{Origin, SettingValues};
 
 /// Adds the problems between these settings. Without an endpoint OpenTelemetry's standard variables
 /// are ignored, since they may be set for every process of a machine.
@@ -63,7 +63,7 @@ pub(super) fn check(config: &Config, problems: &mut Problems) {
 }
 
 /// Whether the operator has set it for the gateway, not for every process.
-fn is_ours(values: &Values, path: &str) -> bool {
+fn is_ours(values: &SettingValues, path: &str) -> bool {
     match values.origin(path) {
         Origin::Default => false,
         Origin::Environment(name) => !name.starts_with("OTEL_"),

@@ -10,7 +10,7 @@ use super::sections::{
     Prices, Proxy, Redis, Session, Shutdown, Telemetry, Webhooks,
 };
 use super::setting::at;
-use super::values::Values;
+use super::values::SettingValues;
 
 settings! {
     /// Every setting of one process.
@@ -53,7 +53,7 @@ settings! {
         /// The settings that a reload may change.
         pub live: Live,
         /// Every value with its origin: for printing and for comparing two loads.
-        pub(super) values: Values,
+        pub(super) values: SettingValues,
     }
 }
 

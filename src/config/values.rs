@@ -49,9 +49,9 @@ pub(super) struct ValueEntry {
 
 /// All values by the path of their setting.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Values(pub BTreeMap<&'static str, ValueEntry>);
+pub(super) struct SettingValues(pub BTreeMap<&'static str, ValueEntry>);
 
-impl Values {
+impl SettingValues {
     pub(super) fn text(&self, path: &str) -> Option<&str> {
         Some(self.0.get(path)?.text.as_ref()?.expose())
     }

@@ -8,7 +8,7 @@ use pingora::{ErrorType, OrErr as _};
 
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
-use crate::domain::limit_type::Figure;
+use crate::domain::limit_type::LimitFigure;
 use crate::domain::money::NanoUsd;
 use crate::limits::{Denied, MoneyLeft, RequestsLeft, Standing};
 use crate::proxy::context::RequestContext;
@@ -80,9 +80,9 @@ pub(in crate::proxy) fn of_refusal(
     denied: &Denied,
 ) -> Vec<(&'static str, String)> {
     let [limit, remaining, resets] = match denied.limit_type.figure() {
-        Figure::Requests => requests_names(ctx.format).texts,
-        Figure::Money(_) => COST.texts,
-        Figure::Sessions => return Vec::new(),
+        LimitFigure::Requests => requests_names(ctx.format).texts,
+        LimitFigure::Money(_) => COST.texts,
+        LimitFigure::Sessions => return Vec::new(),
     };
     let left =
         (denied.limit.to_decimal() - denied.current.to_decimal()).max(rust_decimal::Decimal::ZERO);

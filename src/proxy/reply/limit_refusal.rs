@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::refusal_reply::RefusalReply;
 use crate::domain::clock::Timestamp;
-use crate::domain::limit_type::Figure;
+use crate::domain::limit_type::LimitFigure;
 use crate::formats::error;
 use crate::limits::{Amount, Denied, LimitType};
 
@@ -88,9 +88,9 @@ const RAISE: &str = "Ask an administrator to raise it.";
 
 fn window(limit_type: LimitType) -> &'static str {
     match limit_type.figure() {
-        Figure::Money(period) => period.adjective(),
-        Figure::Sessions => "session",
-        Figure::Requests => "request",
+        LimitFigure::Money(period) => period.adjective(),
+        LimitFigure::Sessions => "session",
+        LimitFigure::Requests => "request",
     }
 }
 

@@ -4,7 +4,7 @@ use super::limits::Period;
 
 /// What a limit bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Figure {
+pub enum LimitFigure {
     /// What is spent in a period.
     Money(Period),
     /// Live sessions.
@@ -15,7 +15,7 @@ pub enum Figure {
 
 /// Whose figure a limit bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Holder {
+pub enum LimitOwner {
     /// The key's.
     Key,
     /// The user's, over all keys.
@@ -44,12 +44,12 @@ macro_rules! limit_types {
             }
 
             /// Whose figure it bounds.
-            pub const fn holder(self) -> Holder {
-                match self { $(Self::$limit => Holder::$holder,)+ }
+            pub const fn holder(self) -> LimitOwner {
+                match self { $(Self::$limit => LimitOwner::$holder,)+ }
             }
 
             /// What it bounds.
-            pub const fn figure(self) -> Figure {
+            pub const fn figure(self) -> LimitFigure {
                 match self { $(Self::$limit => $figure,)+ }
             }
         }
@@ -60,29 +60,29 @@ macro_rules! limit_types {
 // wherever its row is. Of two money limits with equal room left, the headers have the one that is
 // checked first; in Redis' fast way (`admit.lua`) it is the one of the smaller number.
 limit_types! {
-    KeyTotal = 1 "key_total" Key Figure::Money(Period::Total);
-    UserTotal = 2 "user_total" User Figure::Money(Period::Total);
-    KeyConcurrentSessions = 3 "key_concurrent_sessions" Key Figure::Sessions;
-    UserConcurrentSessions = 4 "user_concurrent_sessions" User Figure::Sessions;
-    UserRpm = 5 "user_rpm" User Figure::Requests;
-    KeyFiveHours = 6 "key_5h" Key Figure::Money(Period::FiveHours);
-    UserFiveHours = 7 "user_5h" User Figure::Money(Period::FiveHours);
-    KeyDaily = 8 "key_daily" Key Figure::Money(Period::Daily);
-    UserDaily = 9 "user_daily" User Figure::Money(Period::Daily);
-    KeyWeekly = 10 "key_weekly" Key Figure::Money(Period::Weekly);
-    UserWeekly = 11 "user_weekly" User Figure::Money(Period::Weekly);
-    KeyMonthly = 12 "key_monthly" Key Figure::Money(Period::Monthly);
-    UserMonthly = 13 "user_monthly" User Figure::Money(Period::Monthly);
+    KeyTotal = 1 "key_total" Key LimitFigure::Money(Period::Total);
+    UserTotal = 2 "user_total" User LimitFigure::Money(Period::Total);
+    KeyConcurrentSessions = 3 "key_concurrent_sessions" Key LimitFigure::Sessions;
+    UserConcurrentSessions = 4 "user_concurrent_sessions" User LimitFigure::Sessions;
+    UserRpm = 5 "user_rpm" User LimitFigure::Requests;
+    KeyFiveHours = 6 "key_5h" Key LimitFigure::Money(Period::FiveHours);
+    UserFiveHours = 7 "user_5h" User LimitFigure::Money(Period::FiveHours);
+    KeyDaily = 8 "key_daily" Key LimitFigure::Money(Period::Daily);
+    UserDaily = 9 "user_daily" User LimitFigure::Money(Period::Daily);
+    KeyWeekly = 10 "key_weekly" Key LimitFigure::Money(Period::Weekly);
+    UserWeekly = 11 "user_weekly" User LimitFigure::Money(Period::Weekly);
+    KeyMonthly = 12 "key_monthly" Key LimitFigure::Money(Period::Monthly);
+    UserMonthly = 13 "user_monthly" User LimitFigure::Money(Period::Monthly);
 }
 
 impl LimitType {
     /// Whether it is a limit of the key, not of the user.
     pub const fn is_keys(self) -> bool {
-        matches!(self.holder(), Holder::Key)
+        matches!(self.holder(), LimitOwner::Key)
     }
 
     /// The period of a spending limit; `None` for another limit.
     pub const fn period(self) -> Option<Period> {
-        if let Figure::Money(period) = self.figure() { Some(period) } else { None }
+        if let LimitFigure::Money(period) = self.figure() { Some(period) } else { None }
     }
 }

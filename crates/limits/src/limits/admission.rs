@@ -8,7 +8,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{RequestId, SessionId};
 use crate::domain::key::Key;
-use crate::domain::limit_type::{Figure, Holder, LimitType};
+use crate::domain::limit_type::{LimitFigure, LimitOwner, LimitType};
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
 use crate::domain::user::User;
@@ -38,15 +38,15 @@ impl Admission<'_> {
     /// The limits of the holder whom a limit is about.
     pub(super) const fn limits(&self, limit_type: LimitType) -> &Limits {
         match limit_type.holder() {
-            Holder::Key => &self.key.limits,
-            Holder::User => &self.user.limits,
+            LimitOwner::Key => &self.key.limits,
+            LimitOwner::User => &self.user.limits,
         }
     }
 
     /// A limit of sessions or of requests; 0: none.
     pub(super) fn most(&self, limit_type: LimitType) -> u64 {
         u64::from(match limit_type.figure() {
-            Figure::Requests => self.user.rpm,
+            LimitFigure::Requests => self.user.rpm,
             _ => self.limits(limit_type).concurrent_sessions,
         })
     }

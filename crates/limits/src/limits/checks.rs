@@ -7,7 +7,7 @@ use super::holder::Pair;
 use super::sessions::Slot;
 use super::settings::CounterSettings;
 use super::standing::{MoneyLeft, RequestsLeft, Standing};
-use crate::domain::limit_type::{Figure, LimitType};
+use crate::domain::limit_type::{LimitFigure, LimitType};
 use crate::domain::limits::Period;
 use crate::domain::money::NanoUsd;
 use crate::policy::reservation::Reservation;
@@ -53,9 +53,9 @@ struct Checks<'a, 'b> {
 impl Checks<'_, '_> {
     fn check(&mut self, limit_type: LimitType) -> Result<(), Denied> {
         match limit_type.figure() {
-            Figure::Money(period) => self.spending(limit_type, period).map_or(Ok(()), Err),
-            Figure::Sessions => self.sessions(limit_type),
-            Figure::Requests => self.requests(limit_type),
+            LimitFigure::Money(period) => self.spending(limit_type, period).map_or(Ok(()), Err),
+            LimitFigure::Sessions => self.sessions(limit_type),
+            LimitFigure::Requests => self.requests(limit_type),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The parts of the scripts that are made from the rows of the limits.
 
-use crate::domain::limit_type::{Figure, Holder, LimitType};
+use crate::domain::limit_type::{LimitFigure, LimitOwner, LimitType};
 use crate::domain::limits::{DailyReset, Period, ResetMode};
 use crate::policy::window::Window;
 
@@ -28,7 +28,7 @@ fn rows() -> String {
     };
     let checks = |holder| list(&|period| check_of(holder, period));
     let (rolling, fixed) = (sums(ResetMode::Rolling), sums(ResetMode::Fixed));
-    let (key, user) = (checks(Holder::Key), checks(Holder::User));
+    let (key, user) = (checks(LimitOwner::Key), checks(LimitOwner::User));
     format!(
         "local PERIODS, SUMS = {}, {{ [0] = {{ {rolling} }}, [1] = {{ {fixed} }} }}\n\
          local CHECKS = {{ key = {{ {key} }}, user = {{ {user} }} }}\n",
@@ -49,7 +49,7 @@ const fn sum_of(window: Option<Window>) -> u8 {
 }
 
 /// The number of the check of a holder's spending limit; 0: the holder has no such limit.
-fn check_of(holder: Holder, period: Period) -> u8 {
+fn check_of(holder: LimitOwner, period: Period) -> u8 {
     let is_it = |limit: &LimitType| limit.holder() == holder && limit.period() == Some(period);
     LimitType::IN_ORDER.into_iter().find(is_it).map_or(0, |limit| limit as u8)
 }
@@ -59,9 +59,11 @@ fn checks() -> String {
     let checks = LimitType::IN_ORDER.map(|limit| {
         let (number, holder) = (limit as u8, if limit.is_keys() { "key" } else { "user" });
         match limit.figure() {
-            Figure::Money(period) => format!("money({number}, {holder}, {})", 1 + period.place()),
-            Figure::Sessions => format!("sessions({number}, {holder})"),
-            Figure::Requests => format!("requests({number}, {holder})"),
+            LimitFigure::Money(period) => {
+                format!("money({number}, {holder}, {})", 1 + period.place())
+            }
+            LimitFigure::Sessions => format!("sessions({number}, {holder})"),
+            LimitFigure::Requests => format!("requests({number}, {holder})"),
         }
     });
     format!("return {}\n", checks.join(" or "))

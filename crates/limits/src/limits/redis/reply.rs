@@ -12,7 +12,7 @@ use super::scripts::{Spans, whole};
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
-use crate::domain::limit_type::{Figure, LimitType};
+use crate::domain::limit_type::{LimitFigure, LimitType};
 use crate::domain::limits::{ByPeriod, Limits, Period};
 use crate::domain::money::NanoUsd;
 use crate::policy::select::SOON_MS;
@@ -96,7 +96,7 @@ pub(super) fn denied(
     let limit_type = LimitType::from_repr(u8::try_from(*check).ok()?)?;
     let (current, reset) = (int(answer.get(1))?, int(answer.get(2)));
     let limits = ask.limits(limit_type);
-    let Figure::Money(period) = limit_type.figure() else {
+    let LimitFigure::Money(period) = limit_type.figure() else {
         let current = Amount::Count(current.try_into().unwrap_or(0));
         let (limit, reset_at) = (Amount::Count(ask.most(limit_type)), reset.map(Timestamp));
         return Some(Denied { limit_type, current, limit, reset_at, at: ask.now, exceeds: None });
