@@ -26,8 +26,8 @@ const RETRY: Duration = Duration::from_secs(2);
 
 impl Shared {
     /// Takes in news: the sender's name and a line feed, then six packed numbers for each
-    /// settlement: user, key, provider (0: none), start, and the cost in two parts. Before one that
-    /// the ledger may have had when this node read it, there are six whose first three are 0: the
+    /// settlement: user, key, provider (0: none), start, and the cost in two parts. Before it, because
+    /// this node may have read it in the ledger already, there are six whose first three are 0: the
     /// number of a late cost's transaction; or when the request ended, and its id in place of the
     /// last two.
     pub(super) fn apply_news(&self, news: &[u8], now: Timestamp) {

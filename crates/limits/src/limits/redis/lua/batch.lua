@@ -16,9 +16,8 @@ local OP = '<c1HHc16ddddddddddBc0Hc0'
 local meta = call('HMGET', P .. 'meta', 'seen_from', 'read_by', 'late')
 -- `late_known`: the last transaction of late costs that they hold.
 local counted_before, read_by, late_known = tonumber(meta[1] or '0'), tonumber(meta[2] or '0'), tonumber(meta[3] or '0')
--- The amounts are published. What ended this long ago (ms) may be in a ledger that another node has
--- read since: its time and its id come before it, and the number before a late cost (replica.rs).
-local NEWS_IS_NEW = 100
+-- The amounts are published. Another node may have read them in the ledger already: the time and the
+-- id of a request come before its amount, and the number before a late cost (replica.rs).
 local news, gone, left = {}, {}, {}
 do
   --include settled

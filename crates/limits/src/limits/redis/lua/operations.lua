@@ -38,7 +38,7 @@ for i, note in ipairs(#ids > 0 and call('HMGET', KEYS[1], unpack(ids)) or {}) do
 local function tell(o)
   if o.cost == 0 and o.costs == 0 then return end
   if o.kind == 'L' then news[#news + 1] = struct.pack('<dddddd', 0, 0, 0, o.number, 0, 0)
-  elseif o.time < NOW - NEWS_IS_NEW then news[#news + 1] = struct.pack('<ddddc16', 0, 0, 0, o.time, o.request) end
+  else news[#news + 1] = struct.pack('<ddddc16', 0, 0, 0, o.time, o.request) end
   news[#news + 1] = struct.pack('<dddddd', o.uid, o.kid, o.provider, o.started, o.cost, o.costs)
 end
 

@@ -43,7 +43,7 @@ for i = 5, #ARGV do
         p_runs, p_ended, p_cost = p_runs - 1, math.max(p_ended, time), p_cost + cost
       end
       if cost ~= 0 then
-        if time < NOW - NEWS_IS_NEW then news[#news + 1] = pack('<ddddc16', 0, 0, 0, time, request) end
+        news[#news + 1] = pack('<ddddc16', 0, 0, 0, time, request)
         news[#news + 1] = pack('<dddddd', uid, kid, pid, started, cost, 0)
       end
       gone[#gone + 1] = request
