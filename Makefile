@@ -47,6 +47,9 @@ BUILT = $${CARGO_TARGET_DIR:-target}
 # In the profile of the tests: `make test` compiles no dependency again, and a first start waits half
 # as long as for an optimised program.
 QUICK = cargo build --locked --workspace --bin tollgate
+# The gateway as a release has it, with its code laid out.
+LAID_OUT = $(BUILT)/dist/laid-out/tollgate
+LAY_OUT = mkdir -p $(dir $(LAID_OUT)) && scripts/layout.sh $(BUILT)/dist/tollgate $(LAID_OUT)
 
 run:
 	@scripts/setup.sh run
@@ -69,7 +72,8 @@ test-lint test-code test-ui: test-%:
 bench:
 	@scripts/setup.sh bench
 	cargo build --profile dist --locked --workspace
-	cargo run --profile dist --locked -p tollgate-bench -- --out target/bench.md
+	$(LAY_OUT)
+	$(BUILT)/dist/tollgate-bench --tollgate $(LAID_OUT) --out target/bench.md $(ARGS)
 
 # The profile of the tests, whose dependencies are built already, with our own code optimised. Each
 # profile has separate figures.
@@ -89,7 +93,8 @@ bench-stages:
 bench-peers:
 	@scripts/setup.sh bench
 	cargo build --profile dist --locked --workspace --bin tollgate --bin floor --bin peers
-	$(BUILT)/dist/peers $(ARGS)
+	$(LAY_OUT)
+	$(BUILT)/dist/peers --tollgate $(LAID_OUT) $(ARGS)
 
 bench-convert:
 	@scripts/setup.sh build

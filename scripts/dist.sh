@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds a release in dist/: an archive with the program and its files, a Debian package, SBOMs, and
-# checksums. `make dist` calls it after the set-up. The same commit gives the same bytes, which
-# `make dist-twice` checks.
+# checksums. `make dist` calls it after the set-up. The same commit and the same profile of its
+# workload (`tollgate-….profile.zst`) give the same bytes, which `make dist-twice` checks.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PWD/.tools/bin:$PATH"
@@ -20,6 +20,12 @@ RUSTFLAGS="--remap-path-prefix=$target=/target --remap-path-prefix=$PWD=/tollgat
 CFLAGS="-ffile-prefix-map=$target=/target -ffile-prefix-map=$PWD=/tollgate -ffile-prefix-map=$cargo_home=/cargo"
 export TOLLGATE_COMMIT SOURCE_DATE_EPOCH RUSTFLAGS CFLAGS
 
+# LAYOUT_PROFILE: of an earlier build of this commit, whose bytes are wanted. It may lie in dist/.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+profile=$work/profile
+[ -z "${LAYOUT_PROFILE:-}" ] || zstd -q -d "$LAYOUT_PROFILE" -o "$profile"
+
 scripts/supply-chain.sh
 # Build only this package: another member of the workspace would enable the feature again.
 cargo build --profile dist --locked -p tollgate --bin tollgate ${MINIMAL:+--no-default-features}
@@ -29,7 +35,14 @@ cargo build --profile dist --locked -p tollgate --bin tollgate ${MINIMAL:+--no-d
 package=target/package
 rm -rf dist $package
 mkdir -p dist $package/completions
-strip -o $package/tollgate "$target/dist/tollgate"
+name=tollgate-$version-linux-$arch${MINIMAL:+-minimal}
+if [ -n "${MINIMAL:-}" ]; then
+  # The workload needs the mock.
+  strip -o $package/tollgate "$target/dist/tollgate"
+else
+  scripts/layout.sh "$target/dist/tollgate" $package/tollgate "$profile"
+  [ "$arch" != x86_64 ] || zstd -19 -q "$profile" -o "dist/$name.profile.zst"
+fi
 for shell in bash:tollgate.bash zsh:_tollgate fish:tollgate.fish; do
   $package/tollgate completions "${shell%%:*}" >"$package/completions/${shell##*:}"
 done
@@ -37,7 +50,6 @@ $package/tollgate man $package/man
 scripts/sbom.py $package
 scripts/licences.py $package >$package/THIRD-PARTY.txt
 
-name=tollgate-$version-linux-$arch${MINIMAL:+-minimal}
 mkdir "dist/$name"
 cp -r $package/{tollgate,completions,man,THIRD-PARTY.txt} conf/{systemd,prometheus,grafana} \
   conf/{tollgate.yaml,gateway.schema.json} README.md CHANGELOG.md LICENSE docs "dist/$name/"

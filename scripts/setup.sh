@@ -10,9 +10,9 @@
 #                               test-deploy needs (on x86_64)
 #   scripts/setup.sh test-system  only the part of `test` that is Rust or comes from apt;
 #                               scripts/test.sh installs the rest beside the compiler
-#   scripts/setup.sh bench      also nginx
+#   scripts/setup.sh bench      also nginx and BOLT, LLVM's optimiser of linked programs (on x86_64)
 #   scripts/setup.sh bench-check  also Valgrind
-#   scripts/setup.sh dist       the web UI, cargo-deny, zstd, cargo-cyclonedx and cargo-deb
+#   scripts/setup.sh dist       the web UI, BOLT, cargo-deny, zstd, cargo-cyclonedx and cargo-deb
 #   scripts/setup.sh test-dist  mmdebstrap and curl
 #   scripts/setup.sh image      mmdebstrap, zstd and Python
 #   scripts/setup.sh test-image also buildah, bubblewrap, iproute2, procps and curl
@@ -176,6 +176,13 @@ valkey_there() { have valkey-server || [ -x .tools/valkey/usr/bin/valkey-server 
 
 for_bench() {
   want nginx have nginx
+  for_layout
+}
+# For scripts/layout.sh. Its version is fixed: another one makes other bytes.
+for_layout() { [ "$(uname -m)" != x86_64 ] || want bolt-19 test -x "${LLVM_BOLT:-/usr/lib/llvm-19/bin/llvm-bolt}"; }
+objcopy() {
+  [ "$(uname -m)" != x86_64 ] || [ -x "$(rustc --print target-libdir)/../bin/rust-objcopy" ] ||
+    fail "rust-objcopy is missing: it comes with Rust from https://rustup.rs"
 }
 
 # The fuzzer's own runtime is C++.
@@ -349,10 +356,10 @@ case ${1:-build} in
   run) for_build && for_node ;;
   demo) for_build && for_node && for_demo ;;
   test | test-system) for_build && for_node && for_test && want valgrind have valgrind && { ! deploy_tools_there || for_test_deploy; } ;;
-  bench) for_build && for_bench ;;
+  bench) for_build && for_bench && want python3 have python3 ;;
   bench-check) for_build && want valgrind have valgrind ;;
   fuzz) for_build && for_fuzz ;;
-  dist) for_build && for_node && want python3 have python3 && want python3-venv venv_works && want zstd have zstd ;;
+  dist) for_build && for_node && for_layout && want python3 have python3 && want python3-venv venv_works && want zstd have zstd ;;
   test-dist) want mmdebstrap have mmdebstrap && want curl have curl && want python3 have python3 ;;
   image) for_image ;;
   test-image) for_image && for_test_image ;;
@@ -380,7 +387,9 @@ case ${1:-build} in
   test-valkey)
     valkey_of_backports
     ;;
+  bench) objcopy ;;
   dist)
+    objcopy
     cargo_tools
     crate cargo-cyclonedx $CARGO_CYCLONEDX
     crate cargo-deb $CARGO_DEB

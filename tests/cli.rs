@@ -243,3 +243,13 @@ fn a_reader_that_closes_its_end_is_no_panic() {
         assert_eq!((code, err.as_str()), (Some(0), ""), "{arguments:?}");
     }
 }
+
+/// `make dist` runs it with a program that counts which of its code runs (scripts/layout.sh).
+#[test]
+fn the_workload_of_the_layout_is_answered_as_expected() {
+    let program = env!("CARGO_BIN_EXE_tollgate");
+    let done =
+        Command::new("scripts/workload.py").args([program, program, "0.1"]).output().unwrap();
+    let (code, out, err) = texts(&done);
+    assert_eq!((code, out.as_str(), err.as_str()), (Some(0), "", ""));
+}

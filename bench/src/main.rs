@@ -1,7 +1,7 @@
 //! `make bench`: starts the fixture, loads every target in every scenario in interleaved rounds,
 //! prints Markdown.
 
-use std::path::PathBuf;
+use std::path::{PathBuf, absolute};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -58,9 +58,10 @@ fn main() -> Result<()> {
     );
     let beside = std::env::current_exe()?;
     let beside = beside.parent().context("this program lies nowhere")?;
+    // They are started in other folders.
     let programs = Programs {
-        tollgate: args.tollgate.clone().unwrap_or_else(|| beside.join("tollgate")),
-        floor: args.floor.clone().unwrap_or_else(|| beside.join("floor")),
+        tollgate: absolute(args.tollgate.clone().unwrap_or_else(|| beside.join("tollgate")))?,
+        floor: absolute(args.floor.clone().unwrap_or_else(|| beside.join("floor")))?,
         words: args.words,
     };
     let start = Instant::now();

@@ -7,6 +7,7 @@
 //! `{upstream}`. A peer gets the same native requests as the others; the upstream is the mock, at
 //! `http://{upstream}`.
 
+use std::path::{PathBuf, absolute};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -35,6 +36,9 @@ struct Args {
     /// Only scenarios with this in their name.
     #[arg(long, default_value = "")]
     only: String,
+    /// The gateway's program; by default the one beside this.
+    #[arg(long)]
+    tollgate: Option<PathBuf>,
 }
 
 fn main() -> Result<()> {
@@ -42,8 +46,9 @@ fn main() -> Result<()> {
     ensure!((1..=20).contains(&args.rounds) && (1..=60).contains(&args.seconds), "too many");
     let beside = std::env::current_exe()?;
     let beside = beside.parent().context("this program lies nowhere")?;
-    let programs =
-        Programs { tollgate: beside.join("tollgate"), floor: beside.join("floor"), words: 0 };
+    // It is started in another folder.
+    let tollgate = absolute(args.tollgate.unwrap_or_else(|| beside.join("tollgate")))?;
+    let programs = Programs { tollgate, floor: beside.join("floor"), words: 0 };
     let mut fixture = Fixture::start(&programs, false)?;
     for (name, command) in peers() {
         let headers = variable(&format!("{PREFIX}{name}{HEADERS}")).unwrap_or_default();
