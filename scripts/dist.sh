@@ -41,7 +41,7 @@ if [ -n "${MINIMAL:-}" ]; then
   strip -o $package/tollgate "$target/dist/tollgate"
 else
   scripts/layout.sh "$target/dist/tollgate" $package/tollgate "$profile"
-  [ "$arch" != x86_64 ] || zstd -19 -q "$profile" -o "dist/$name.profile.zst"
+  [ "$arch" != x86_64 ] || zstd -19 -q <"$profile" >"dist/$name.profile.zst"
 fi
 for shell in bash:tollgate.bash zsh:_tollgate fish:tollgate.fish; do
   $package/tollgate completions "${shell%%:*}" >"$package/completions/${shell##*:}"

@@ -4,6 +4,7 @@ import { Route } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import { call } from "@/api/client";
 import { Selection } from "@/parts/request/selection";
+import { untilInLog } from "@/parts/request/until-in-log";
 import { Button } from "@/ui/button";
 import { Failed } from "@/ui/empty";
 
@@ -11,6 +12,8 @@ export function Today({ requestId }: { requestId: string }) {
   const { t } = useTranslation();
   const { mutate, data, error, isPending } = useMutation({
     mutationFn: () => call("actions/providers/explainRequest", { requestId }),
+    // The log shows a request before the database has it.
+    ...untilInLog,
   });
   return (
     <div className="mt-4 space-y-3">

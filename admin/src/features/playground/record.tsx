@@ -3,31 +3,25 @@ import { queryOptions, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
-import { ApiError, call } from "@/api/client";
+import { call } from "@/api/client";
 import { useEnded } from "@/parts/live";
 import { Cost } from "@/parts/request/cost";
 import { DecisionChain } from "@/parts/request/decisions";
 import { type Entry, outcomeOf, tokensIn, toneOf } from "@/parts/request/entry";
 import { Part } from "@/parts/request/part";
+import { untilInLog } from "@/parts/request/until-in-log";
 import { buttonLook } from "@/ui/button";
 import { Failed, Loading } from "@/ui/empty";
 import { Card, Facts } from "@/ui/page";
 import { Badge, Notice } from "@/ui/status";
 import { Count, Duration, Money } from "@/ui/text";
 
-/** Milliseconds between reads, because a request reaches the log shortly after its end. */
-const AGAIN = 400;
-/** The largest number of reads. */
-const TIMES = 50;
-
 const detail = (requestId: string, enabled: boolean) =>
   queryOptions({
     queryKey: ["logs", "detail", requestId],
     queryFn: ({ signal }) => call("actions/usage-logs/getUsageLogDetail", { requestId }, signal),
     enabled,
-    retry: (failed, error) =>
-      failed < TIMES && error instanceof ApiError && error.code === "NOT_FOUND",
-    retryDelay: AGAIN,
+    ...untilInLog,
     staleTime: 60_000,
   });
 
