@@ -96,8 +96,8 @@ def work(keys, limited):
 
 
 def free(count):
-    """Ports without a listener, below those that the system gives to outgoing connections."""
-    ports = random.sample(range(12_000, 32_000), 100)
+    """Ports without a listener, below those of outgoing connections and of the tests."""
+    ports = random.sample(range(10_000, 12_000), 100)
     return [port for port in ports if not listens(port)][:count]
 
 
@@ -107,7 +107,7 @@ def listens(port):
 
 
 def call(port, method, path, headers, body=None):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request(method, path, body, headers)
     reply = connection.getresponse()
     return reply.status, reply.read()
